@@ -1,0 +1,93 @@
+# Rollcall: everything a contributor or a build machine runs. `make help` lists it.
+#
+# Needs Go (see go.mod) and a C compiler for the race detector; Node.js and npm
+# for the Node.js client's tests. The linters and runners are built from
+# tools/go.mod into .tools, so that everyone runs the same versions.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+ROOT      := $(CURDIR)
+BIN       := $(ROOT)/bin
+TOOLS     := $(ROOT)/.tools
+STAMP     := $(TOOLS)/.installed
+MODULES   := . test
+NODE_DEPS := test/node/node_modules/.package-lock.json
+
+FUZZTIME  ?= 10s
+BENCH     ?= .
+BENCHTIME ?= 1s
+
+GOTESTSUM := $(TOOLS)/gotestsum --format-hide-empty-pkg
+
+.PHONY: help
+help: ## show the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-9s %s\n", $$1, $$2 }'
+
+.PHONY: test
+test: lint unit interop vuln ## everything a change must pass
+
+.PHONY: build
+build: ## bin/rollcall, one static binary
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $(BIN)/rollcall ./server/cmd/rollcall
+
+.PHONY: lint
+lint: $(STAMP) ## vet, golangci-lint, gofumpt and the rules no linter knows
+	@for module in $(MODULES); do \
+		echo "lint: module $$module"; \
+		(cd $$module && go vet ./... && $(TOOLS)/golangci-lint run --config $(ROOT)/.golangci.yml ./...); \
+	done
+	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs -r $(TOOLS)/gofumpt -l); \
+	if [ -n "$$unformatted" ]; then echo "gofumpt would change:"; echo "$$unformatted"; exit 1; fi
+	@tools/check-sleep.sh
+
+.PHONY: format
+format: $(STAMP) ## gofumpt over every Go file
+	@git ls-files -co --exclude-standard '*.go' | xargs -r $(TOOLS)/gofumpt -w
+
+.PHONY: unit
+unit: $(STAMP) ## the root module's tests under the race detector
+	$(GOTESTSUM) --format pkgname-and-test-fails -- -race -timeout 10m ./...
+
+.PHONY: interop
+interop: $(STAMP) node-deps ## unmodified clients and several processes against the real binary
+	cd test && $(GOTESTSUM) --format testname -- -count=1 -timeout 6m ./...
+
+.PHONY: docs
+docs: $(STAMP) node-deps ## the interop tests, whose results are written to docs/clients.md
+	cd test && ROLLCALL_WRITE_DOCS=1 $(GOTESTSUM) --format testname -- -count=1 -timeout 6m ./...
+
+.PHONY: examples
+examples: $(STAMP) ## the examples alone, each built and run
+	$(GOTESTSUM) --format testname -- -race -count=1 -timeout 5m ./examples/...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	@tools/fuzz.sh $(FUZZTIME)
+
+.PHONY: bench
+bench: ## every benchmark matching BENCH, for BENCHTIME
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+
+.PHONY: vuln
+vuln: $(STAMP) ## known vulnerabilities in what the code calls
+	@tools/vuln.sh $(TOOLS)/govulncheck $(MODULES)
+
+.PHONY: node-deps
+node-deps:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(NODE_DEPS); \
+	else echo "npm is not installed: the Node.js client's tests are skipped"; fi
+
+$(NODE_DEPS): test/node/package.json test/node/package-lock.json
+	cd test/node && npm ci --no-audit --no-fund
+	@touch $@
+
+$(STAMP): tools/go.mod tools/go.sum
+	@mkdir -p $(TOOLS)
+	cd tools && GOBIN=$(TOOLS) go install tool
+	@touch $@
+
+.PHONY: clean
+clean: ## remove what the other targets made
+	rm -rf $(BIN) $(TOOLS) test/node/node_modules
