@@ -33,7 +33,7 @@ type InstanceDeregistered struct {
 	Err error
 }
 
-// RegistrationFailed is published after each register call that failed.
+// RegistrationFailed is published after each attempt to register that failed.
 type RegistrationFailed struct {
 	Registration Registration
 	Err          error

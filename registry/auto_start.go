@@ -1,0 +1,286 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// OnWebServerStarted tells that a web server listens; the application's event
+// bus calls it. The first server of the application gives the port of a
+// registration that has none; a management server is ignored (rule A-R3). With
+// [WhenListening] it registers, and its error is that of [AutoServiceRegistration.Start].
+func (a *AutoServiceRegistration) OnWebServerStarted(ctx context.Context, e WebServerStarted) error {
+	if e.Namespace == NamespaceManagement {
+		return nil
+	}
+	a.mu.Lock()
+	if a.webPort == 0 {
+		a.webPort = listenerPort(e.Addr)
+	}
+	a.mu.Unlock()
+	if !a.options.Enabled || a.options.When != WhenListening {
+		return nil
+	}
+	return a.start(ctx, a.options.Delay)
+}
+
+// Start registers, as the last step of the application's start, unless that was
+// done when the web server listened or is left to [AutoServiceRegistration.Register].
+// An application without a web server registers if the template has a port
+// (rule A-R11), and else does not register at all.
+//
+// With FailFast a failure is returned, after whatever may have reached the
+// registry was taken back. Without it, attempts go on in the background until
+// one succeeds or Stop is called, and Start returns nil. A registration that
+// can never succeed is an error either way.
+func (a *AutoServiceRegistration) Start(ctx context.Context) error {
+	switch {
+	case !a.options.Enabled:
+		a.logger.DebugContext(ctx, "automatic registration is disabled")
+		return nil
+	case a.options.When == WhenManual:
+		return nil
+	case a.port() == 0:
+		a.logger.InfoContext(ctx, "not registering: there is no web server and no port is set",
+			slog.String("key", keyPort))
+		return nil
+	}
+	return a.start(ctx, a.options.Delay)
+}
+
+// Register registers at once, whatever the options' moment and delay, and
+// otherwise as Start does. It returns [ErrDisabled] if the feature is off and
+// [ErrInvalidRegistration] if there is no port.
+func (a *AutoServiceRegistration) Register(ctx context.Context) error {
+	if !a.options.Enabled {
+		return ErrDisabled
+	}
+	return a.start(ctx, 0)
+}
+
+// port returns the explicit port, else the web server's, else 0 (rule A-R2).
+func (a *AutoServiceRegistration) port() int {
+	if a.template.Port != 0 {
+		return a.template.Port
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.webPort
+}
+
+func (a *AutoServiceRegistration) start(ctx context.Context, delay time.Duration) error {
+	giveBack, err := a.turn.take(ctx)
+	if err != nil {
+		return fmt.Errorf("wait for a start or stop in progress: %w", err)
+	}
+	defer giveBack()
+
+	switch {
+	case a.life.Err() != nil:
+		return ErrStopped
+	case a.State() == StateRegistered, a.trying():
+		return nil
+	case delay > 0:
+		a.enter(StateStarting, nil)
+		a.tryInBackground(delay)
+		return nil
+	}
+	err = a.attempt(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case a.life.Err() != nil:
+		return ErrStopped
+	case a.options.FailFast, errors.Is(err, ErrInvalidRegistration):
+		early, whole, release := a.deregisterContexts(ctx)
+		defer release()
+		a.withdraw(early, whole)
+		a.enter(StateFailed, err)
+		return err
+	}
+	a.tryInBackground(0)
+	return nil
+}
+
+// enter changes the state unless a stop has begun, and reports whether it did.
+func (a *AutoServiceRegistration) enter(s State, err error) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.state == StateStopping || a.state == StateStopped {
+		return false
+	}
+	a.state, a.lastErr = s, err
+	return true
+}
+
+// trying reports whether attempts go on in the background.
+func (a *AutoServiceRegistration) trying() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.background == nil {
+		return false
+	}
+	select {
+	case <-a.background:
+		return false
+	default:
+		return true
+	}
+}
+
+// tryInBackground attempts to register until it succeeds, cannot succeed, or
+// life ends. The first attempt comes after the delay, or after a retry's first
+// pause if there is none. Stop joins the goroutine.
+func (a *AutoServiceRegistration) tryInBackground(delay time.Duration) {
+	done := make(chan struct{})
+	a.mu.Lock()
+	a.background = done
+	a.mu.Unlock()
+
+	pauses := a.options.Retry.pauses()
+	if delay == 0 {
+		delay = pauses()
+	}
+	go func() {
+		defer close(done)
+		for a.sleep(delay) && !a.attemptInTurn() {
+			delay = pauses()
+		}
+	}()
+}
+
+// attemptInTurn reports whether it was the last one.
+func (a *AutoServiceRegistration) attemptInTurn() (last bool) {
+	giveBack, err := a.turn.take(a.life)
+	if err != nil {
+		return true
+	}
+	defer giveBack()
+	err = a.attempt(a.life)
+	return err == nil || errors.Is(err, ErrInvalidRegistration)
+}
+
+// sleep reports whether it slept to the end.
+func (a *AutoServiceRegistration) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return a.life.Err() == nil
+	case <-a.life.Done():
+		return false
+	}
+}
+
+// attempt makes one attempt to register and records how it went. It ends early
+// when life ends, and is then no failure but ErrStopped.
+func (a *AutoServiceRegistration) attempt(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(a.life, cancel)()
+
+	if !a.enter(StateStarting, a.LastError()) {
+		return ErrStopped
+	}
+	r, err := a.registerOnce(ctx)
+	if err == nil {
+		if !a.enter(StateRegistered, nil) {
+			return ErrStopped
+		}
+		a.logger.InfoContext(ctx, "registered", registrationAttr(r))
+		return nil
+	}
+	if !a.enter(StateFailed, err) {
+		return ErrStopped
+	}
+	a.logger.WarnContext(ctx, "registering failed", registrationAttr(r), slog.Any("error", err))
+	a.announce(ctx, RegistrationFailed{Registration: r.clone(), Err: err})
+	return err
+}
+
+// registerOnce goes through the steps of a registration in Spring's order:
+// customizers, event, hooks, the call, hooks, event.
+func (a *AutoServiceRegistration) registerOnce(ctx context.Context) (Registration, error) {
+	r := a.template.clone()
+	r.Port = a.port()
+	for _, c := range a.customizers {
+		if err := guard("customizer "+c.Name, func() error { return c.Customize(&r) }); err != nil {
+			return r, err
+		}
+	}
+	if err := a.publish(ctx, InstancePreRegistered{Registration: &r}); err != nil {
+		return r, err
+	}
+	for _, h := range a.hooks {
+		if err := guard("hook "+h.Name()+" before registering", func() error { return h.BeforeRegister(ctx, &r) }); err != nil {
+			return r, err
+		}
+	}
+	// From here on the registration is the registry's, and a hook or listener
+	// that kept its pointer changes only its own.
+	r = r.clone()
+	r.Service = r.Service.Normalize()
+	if err := r.validate(); err != nil {
+		return r, err
+	}
+	r, err := a.callRegister(ctx, r)
+	if err != nil {
+		return r, err
+	}
+	for _, h := range a.hooks {
+		if err := guard("hook "+h.Name()+" after registering", func() error { return h.AfterRegister(ctx, r.clone()) }); err != nil {
+			return r, err
+		}
+	}
+	a.announce(ctx, InstanceRegistered{Registration: r.clone()})
+	return r, nil
+}
+
+// callRegister makes the call with the status as it is at that moment.
+func (a *AutoServiceRegistration) callRegister(ctx context.Context, r Registration) (Registration, error) {
+	giveBack, err := a.calls.take(ctx)
+	if err != nil {
+		return r, fmt.Errorf("wait for a status change in progress: %w", err)
+	}
+	defer giveBack()
+
+	a.mu.Lock()
+	if a.status != "" {
+		r.Enabled = a.status == StatusUp
+	}
+	a.current, a.reached = r, true
+	a.mu.Unlock()
+
+	err = guard("register "+r.Service.String()+" at "+r.Address(), func() error { return a.registry.Register(ctx, r.clone()) })
+
+	a.mu.Lock()
+	a.live = err == nil
+	a.mu.Unlock()
+	return r, err
+}
+
+// validate finds what no registry can make known.
+func (r Registration) validate() error {
+	var problems []error
+	if r.Service.Name == "" {
+		problems = append(problems, fmt.Errorf("%s (or application.name): must be set", keyService))
+	}
+	if r.IP == "" {
+		problems = append(problems, fmt.Errorf("%s: must be set", keyIP))
+	}
+	if err := checkPort(r.Port); err != nil {
+		problems = append(problems, err)
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("%w: %w", ErrInvalidRegistration, errors.Join(problems...))
+	}
+	return nil
+}
+
+func registrationAttr(r Registration) slog.Attr {
+	return slog.Group("registration", slog.String("service", r.Service.String()),
+		slog.String("cluster", r.Cluster), slog.String("address", r.Address()))
+}
