@@ -1,0 +1,103 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// The flex types decode what SDKs and servers of other languages really send: a
+// number as a string, an integer with a fraction, null for a default.
+
+// flexInt is an integer, also as 8080.0 or "8080"; null leaves it as it is.
+type flexInt int64
+
+func (n *flexInt) UnmarshalJSON(b []byte) error {
+	text := scalar(b)
+	if text == "null" || text == "" {
+		return nil
+	}
+	i, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		f, ferr := strconv.ParseFloat(text, 64)
+		if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+			return BadRequestf("not an integer: %s", Excerpt(text))
+		}
+		i = int64(f)
+	}
+	*n = flexInt(i)
+	return nil
+}
+
+// flexFloat is a finite number, also as a string; null leaves it as it is.
+type flexFloat float64
+
+func (f *flexFloat) UnmarshalJSON(b []byte) error {
+	text := scalar(b)
+	if text == "null" || text == "" {
+		return nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return BadRequestf("not a number: %s", Excerpt(text))
+	}
+	*f = flexFloat(v)
+	return nil
+}
+
+// flexBool is a boolean, also as a string in any case (server case SB-06); null
+// leaves it as it is.
+type flexBool bool
+
+func (v *flexBool) UnmarshalJSON(b []byte) error {
+	switch text := scalar(b); {
+	case strings.EqualFold(text, "true"):
+		*v = true
+	case strings.EqualFold(text, "false"):
+		*v = false
+	case text != "null" && text != "":
+		return BadRequestf("not a boolean: %s", Excerpt(text))
+	}
+	return nil
+}
+
+// scalar is the text of a JSON scalar without the quotes of a string.
+func scalar(b []byte) string {
+	if len(b) >= 2 && b[0] == '"' {
+		return strings.TrimSpace(string(b[1 : len(b)-1]))
+	}
+	return string(b)
+}
+
+// flexMap is an object of scalars, each kept as text; null is an empty map.
+type flexMap map[string]string
+
+var errNested = errors.New("nested values are not supported")
+
+func (m *flexMap) UnmarshalJSON(b []byte) error {
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return err
+	}
+	out := make(flexMap, len(raw))
+	for key, value := range raw {
+		switch {
+		case len(value) == 0 || value[0] == '{' || value[0] == '[':
+			return errNested
+		case value[0] == '"':
+			var text string
+			if err := json.Unmarshal(value, &text); err != nil {
+				return err
+			}
+			out[key] = text
+		case string(value) == "null":
+			out[key] = ""
+		default:
+			out[key] = string(value)
+		}
+	}
+	*m = out
+	return nil
+}
