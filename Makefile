@@ -55,7 +55,8 @@ interop: $(STAMP) node-deps ## unmodified clients and several processes against 
 	cd test && $(GOTESTSUM) --format testname -- -count=1 -timeout 6m ./...
 
 .PHONY: docs
-docs: $(STAMP) node-deps ## the interop tests, whose results are written to docs/clients.md
+docs: $(STAMP) node-deps ## the documents that tests write: docs/rules.md, docs/clients.md
+	ROLLCALL_WRITE_DOCS=1 go test -count=1 ./docs/...
 	cd test && ROLLCALL_WRITE_DOCS=1 $(GOTESTSUM) --format testname -- -count=1 -timeout 6m ./...
 
 .PHONY: examples
