@@ -1,0 +1,55 @@
+package push
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics counts datagrams by what became of them. One datagram can count more
+// than once: as sent, retried and acknowledged.
+type metrics struct {
+	sent, retried, acked, failed prometheus.Counter
+	tooLarge, limited, errors    prometheus.Counter
+	unmatched                    prometheus.Counter
+	dropped                      prometheus.Counter
+}
+
+func newMetrics(s *Server, r prometheus.Registerer) (*metrics, error) {
+	datagrams := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "rollcall_push_datagrams_total",
+		Help: "Push datagrams by what became of them: sent, retried (sent once more), acked, failed (given up), " +
+			"too_large (per answer, not sent), limited (held back by the rate to one host), error (refused by the system), " +
+			"unmatched (acknowledgements of nothing known).",
+	}, []string{"outcome"})
+	dropped := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "rollcall_push_clients_dropped_total",
+		Help: "Clients whose subscriptions were dropped because they acknowledged nothing.",
+	})
+	subscriptions := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "rollcall_push_subscriptions",
+		Help: "Subscriptions: one per client socket, service and cluster list.",
+	}, func() float64 { s.mu.Lock(); defer s.mu.Unlock(); return float64(s.table.alive.len()) })
+	pending := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "rollcall_push_pending",
+		Help: "Datagrams that were sent and are not acknowledged yet.",
+	}, func() float64 { s.mu.Lock(); defer s.mu.Unlock(); return float64(len(s.pending)) })
+	if r != nil {
+		for _, c := range []prometheus.Collector{datagrams, dropped, subscriptions, pending} {
+			if err := r.Register(c); err != nil {
+				return nil, fmt.Errorf("register the push metrics: %w", err)
+			}
+		}
+	}
+	return &metrics{
+		sent:      datagrams.WithLabelValues("sent"),
+		retried:   datagrams.WithLabelValues("retried"),
+		acked:     datagrams.WithLabelValues("acked"),
+		failed:    datagrams.WithLabelValues("failed"),
+		tooLarge:  datagrams.WithLabelValues("too_large"),
+		limited:   datagrams.WithLabelValues("limited"),
+		errors:    datagrams.WithLabelValues("error"),
+		unmatched: datagrams.WithLabelValues("unmatched"),
+		dropped:   dropped,
+	}, nil
+}

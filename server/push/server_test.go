@@ -1,0 +1,365 @@
+package push
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-go/rollcall/internal/wire"
+)
+
+var (
+	one   = addr("127.0.0.1:50001")
+	two   = addr("127.0.0.1:50002")
+	three = addr("127.0.0.1:50003")
+)
+
+func TestChange_FirstAtOnceThenGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, st := newNetwork(), &state{}
+		n.ackFrom(one)
+		s := start(t, n, st.answer)
+		subscribe(t, s, "svc", one)
+		began := time.Now()
+		for i := range 100 { // a change every 20 ms for 2 s
+			st.value.Store(int64(i))
+			s.Change(key("svc"))
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		got := n.to(one)
+		require.Len(t, got, 5, "one at once, one per window of 500 ms")
+		require.Equal(t, began, got[0].at)
+		require.Equal(t, data(0), got[0].push.Data)
+		require.Equal(t, data(99), got[4].push.Data)
+		for i, d := range got {
+			require.Equal(t, "dom", d.push.Type)
+			require.Less(t, d.push.LastRefTime, int64(1)<<53)
+			if i > 0 {
+				require.Greater(t, d.push.LastRefTime, got[i-1].push.LastRefTime)
+				require.GreaterOrEqual(t, d.at.Sub(got[i-1].at), 500*time.Millisecond)
+			}
+		}
+	})
+}
+
+func TestSB12_LastStateReachesEveryone(t *testing.T) {
+	for _, every := range []time.Duration{300 * time.Millisecond, 5 * time.Millisecond} {
+		t.Run(every.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, st := newNetwork(), &state{}
+				n.ackFrom(one, two) // three never acknowledges
+				s := start(t, n, st.answer)
+				for round := range 50 {
+					for _, a := range []netip.AddrPort{one, two, three} {
+						s.Subscribe(Request{Service: key("svc"), ClientIP: a.Addr().String(), Port: int(a.Port())})
+					}
+					for range 11 {
+						st.value.Add(1)
+						s.Change(key("svc"))
+						time.Sleep(every)
+					}
+					time.Sleep(2*time.Second - every)
+					listeners := []netip.AddrPort{one, two}
+					if round < 3 { // until it is dropped for its silence
+						listeners = append(listeners, three)
+					}
+					for _, a := range listeners {
+						got := n.to(a)
+						require.Equal(t, data(11*(round+1)), got[len(got)-1].push.Data, "round %d at %s", round, a)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestRetry_OnceThenForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, st := newNetwork(), &state{}
+		s := start(t, n, st.answer)
+		subscribe(t, s, "svc", one)
+		began := time.Now()
+		s.Change(key("svc"))
+		time.Sleep(60 * time.Second)
+		got := n.to(one)
+		require.Len(t, got, 2)
+		require.Equal(t, got[0].push, got[1].push, "the same bytes again")
+		require.Equal(t, began, got[0].at)
+		require.Equal(t, began.Add(10*time.Second), got[1].at)
+		require.Equal(t, 1.0, testutil.ToFloat64(s.metrics.failed))
+		_, pending, _, _ := s.counts()
+		require.Zero(t, pending)
+	})
+}
+
+func TestAck_EndsTheWait(t *testing.T) {
+	tests := map[string]struct {
+		from   netip.AddrPort
+		format string
+		acked  bool
+	}{
+		"text number":   {one, `{"type":"push-ack","lastRefTime":"%d","data":""}`, true},
+		"number":        {one, `{"type":"push-ack","lastRefTime":%d,"data":""}`, true},
+		"other type":    {one, `{"type":"unknown-ack","lastRefTime":"%d","data":""}`, true},
+		"other port":    {two, `{"type":"push-ack","lastRefTime":"%d","data":""}`, false},
+		"mapped source": {addr("[::ffff:127.0.0.1]:50001"), `{"type":"push-ack","lastRefTime":"%d"}`, true},
+		"future number": {one, `{"type":"push-ack","lastRefTime":"9%d","data":""}`, false},
+		"no JSON":       {one, `lastRefTime %d`, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, st := newNetwork(), &state{}
+				s := start(t, n, st.answer)
+				subscribe(t, s, "svc", one)
+				s.Change(key("svc"))
+				synctest.Wait()
+				n.in <- packet{test.from, fmt.Appendf(nil, test.format, n.to(one)[0].push.LastRefTime)}
+				time.Sleep(30 * time.Second)
+				want := 2
+				if test.acked {
+					want = 1
+				}
+				require.Len(t, n.to(one), want)
+			})
+		})
+	}
+}
+
+func TestSB13_UnreachableSubscribersCostNothingForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, st := newNetwork(), &state{}
+		s := start(t, n, st.answer)
+		const subscribers = 500
+		poll := func() (accepted int) {
+			for i := range subscribers {
+				if s.Subscribe(Request{Service: key("svc"), ClientIP: "127.0.0.1", Port: 20000 + i}) {
+					accepted++
+				}
+			}
+			return accepted
+		}
+		require.Equal(t, subscribers, poll())
+		refused := false
+		for i := range 6000 { // ten changes a second for ten minutes
+			st.value.Add(1)
+			s.Change(key("svc"))
+			if i%100 == 99 && poll() == 0 {
+				refused = true
+			}
+			time.Sleep(100 * time.Millisecond)
+			subscriptions, pending, clients, services := s.counts()
+			require.LessOrEqual(t, subscriptions, subscribers)
+			require.LessOrEqual(t, pending, subscribers)
+			require.LessOrEqual(t, clients, subscribers)
+			require.LessOrEqual(t, services, 1)
+		}
+		require.True(t, refused, "who keeps failing is told to poll for a while")
+		time.Sleep(30 * time.Second)
+		_, pending, _, _ := s.counts()
+		require.Zero(t, pending, "30 s after the last change")
+		time.Sleep(time.Hour)
+		subscriptions, _, clients, services := s.counts()
+		require.Zero(t, subscriptions)
+		require.Zero(t, clients)
+		require.Zero(t, services)
+		require.Empty(t, s.table.hosts)
+	})
+}
+
+func TestSB13_DroppedUntilItPollsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, st := newNetwork(), &state{}
+		s := start(t, n, st.answer)
+		subscribe(t, s, "svc", one)
+		s.Change(key("svc"))
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		require.Len(t, n.to(one), 2)
+		s.Change(key("svc"))
+		time.Sleep(time.Second)
+		require.Len(t, n.to(one), 2, "dropped: nothing more")
+
+		n.ackFrom(one)
+		subscribe(t, s, "svc", one)
+		s.Change(key("svc"))
+		time.Sleep(time.Second)
+		require.Len(t, n.to(one), 3, "it polled again")
+	})
+}
+
+func TestSB13_BackOffGrowsAndEndsWithAnAck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, st := newNetwork(), &state{}
+		s := start(t, n, st.answer)
+		r := Request{Service: key("svc"), ClientIP: "127.0.0.1", Port: int(one.Port())}
+		silent := func() { // until it is dropped
+			require.True(t, s.Subscribe(r))
+			s.Change(key("svc"))
+			time.Sleep(20 * time.Second)
+			synctest.Wait()
+		}
+		refused := func() (d time.Duration) {
+			for !s.Subscribe(r) {
+				time.Sleep(time.Second)
+				d += time.Second
+			}
+			return d
+		}
+		silent()
+		require.Zero(t, refused())
+		for _, want := range []time.Duration{30, 60, 120, 240, 480, 600, 600} {
+			silent()
+			require.Equal(t, want*time.Second, refused())
+		}
+		n.ackFrom(one)
+		s.Change(key("svc"))
+		time.Sleep(time.Second)
+		n.ackFrom()
+		silent()
+		require.Zero(t, refused(), "forgiven")
+	})
+}
+
+func TestSubscription_LivesAMinuteWithoutAPoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, st := newNetwork(), &state{}
+		n.ackFrom(one)
+		s := start(t, n, st.answer)
+		subscribe(t, s, "svc", one)
+		time.Sleep(60 * time.Second)
+		s.Change(key("svc"))
+		time.Sleep(time.Second)
+		require.Len(t, n.to(one), 1)
+		subscribe(t, s, "svc", one)
+		time.Sleep(64 * time.Second)
+		require.Len(t, s.Subscribers(func(wire.ServiceKey) bool { return true }), 1)
+		time.Sleep(2 * time.Second)
+		require.Empty(t, s.Subscribers(func(wire.ServiceKey) bool { return true }))
+		s.Change(key("svc"))
+		time.Sleep(time.Second)
+		require.Len(t, n.to(one), 1)
+	})
+}
+
+func TestRound_EncodesOncePerShape(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, st := newNetwork(), &state{}
+		calls := 0
+		s := start(t, n, func(k wire.ServiceKey, shape Shape) ([]byte, bool) {
+			calls++
+			return st.answer(k, shape)
+		})
+		for i := range 100 {
+			require.True(t, s.Subscribe(Request{
+				Service: key("svc"), Shape: Shape{Clusters: []string{"", "a,b"}[i%2]}, ClientIP: "127.0.0.1", Port: 1000 + i,
+			}))
+		}
+		s.Change(key("svc"))
+		s.Change(key("other"))
+		synctest.Wait()
+		require.Equal(t, 2, calls)
+		require.Equal(t, `{"value":0,"clusters":"a,b"}`, n.to(addr("127.0.0.1:1001"))[0].push.Data)
+	})
+}
+
+func TestRound_TooLargeIsCountedAndNotRetried(t *testing.T) {
+	noise := make([]byte, 200_000)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range noise {
+		noise[i] = byte('0' + random.IntN(64))
+	}
+	for name, large := range map[string][]byte{
+		"compressed": noise,
+		"not tried":  bytes.Repeat([]byte{'x'}, maxAnswer+1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNetwork()
+				answer := []byte("small")
+				s := start(t, n, func(wire.ServiceKey, Shape) ([]byte, bool) { return answer, true })
+				subscribe(t, s, "svc", one)
+				s.Change(key("svc"))
+				time.Sleep(time.Second)
+				require.Len(t, n.to(one), 1)
+				answer = large
+				s.Change(key("svc"))
+				time.Sleep(time.Minute)
+				require.Len(t, n.to(one), 1, "nor is the small one sent again, which is out of date")
+				require.Equal(t, 1.0, testutil.ToFloat64(s.metrics.tooLarge))
+			})
+		})
+	}
+}
+
+func TestSend_ErrorsAreCountedAndTriedOnceMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, st := newNetwork(), &state{}
+		n.fail = errors.New("network is unreachable")
+		s := start(t, n, st.answer)
+		subscribe(t, s, "svc", one)
+		s.Change(key("svc"))
+		time.Sleep(time.Minute)
+		require.Equal(t, 2.0, testutil.ToFloat64(s.metrics.errors))
+		_, pending, _, _ := s.counts()
+		require.Zero(t, pending)
+	})
+}
+
+func TestSend_RateToOneHostIsCapped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, st := newNetwork(), &state{}
+		s := start(t, n, st.answer, func(o *Options) { o.RatePerHost = 10 })
+		const services = 1000
+		for i := range services {
+			subscribe(t, s, fmt.Sprint("svc", i), one)
+		}
+		for i := range services {
+			s.Change(key(fmt.Sprint("svc", i)))
+		}
+		time.Sleep(time.Second)
+		require.Len(t, n.to(one), 50, "the burst")
+		require.Equal(t, 950.0, testutil.ToFloat64(s.metrics.limited))
+	})
+}
+
+func TestMetrics_AreRegisteredOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		s := start(t, newNetwork(), (&state{}).answer, func(o *Options) { o.Registerer = reg })
+		subscribe(t, s, "svc", one)
+		s.Change(key("svc"))
+		synctest.Wait()
+		n, err := testutil.GatherAndCount(reg)
+		require.NoError(t, err)
+		require.Equal(t, 8+3, n)
+		_, err = New(Options{Conn: newNetwork(), Source: (&state{}).answer, Registerer: reg})
+		require.ErrorContains(t, err, "register the push metrics")
+	})
+}
+
+func TestClose_IsIdempotentAndFinal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, st := newNetwork(), &state{}
+		s := start(t, n, st.answer)
+		subscribe(t, s, "svc", one)
+		require.NoError(t, s.Close())
+		require.NoError(t, s.Close())
+		s.Change(key("svc"))
+		require.False(t, s.Subscribe(Request{Service: key("svc"), ClientIP: "127.0.0.1", Port: 1}))
+		time.Sleep(time.Minute)
+		require.Empty(t, n.to(one))
+	})
+	_, err := New(Options{})
+	require.Error(t, err)
+}
