@@ -1,0 +1,320 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollcall-go/rollcall/registry"
+)
+
+// closeTimeout bounds [Client.Close] (client rule C-R4).
+const closeTimeout = 2 * time.Second
+
+// groupSeparator stands between group and name, as Nacos writes them.
+const groupSeparator = "@@"
+
+// Client knows the instances of services (Spring's DiscoveryClient). The first
+// question about a service is asked of the sources, everything later is answered
+// from memory and refreshed behind the caller's back: an outage of the registry
+// leaves the last good list in use, marked stale.
+//
+// A service is kept fresh while someone subscribes to it or has asked for it in
+// the last five minutes; then it is forgotten, so that nothing is polled for
+// ever (client case 15).
+//
+// All methods are safe for concurrent use.
+type Client struct {
+	opt     Options
+	metrics *metrics
+	polls   *planner
+
+	// ctx is the life of the client; everything it starts ends with it.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	// entries is replaced as a whole, so that readers need no lock.
+	entries atomic.Pointer[map[registry.ServiceID]*entry]
+
+	// mu guards what follows and the replacing of entries. It may be taken while
+	// an entry's lock is held, never the other way round.
+	mu      sync.Mutex
+	closed  bool
+	polling bool
+	owned   sync.WaitGroup
+
+	closing  sync.Once
+	closeErr error
+}
+
+// New returns a client over the options' sources. It asks them nothing yet and
+// starts no goroutine: that happens with the first question.
+func New(o Options) (*Client, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("discovery options: %w", err)
+	}
+	o = o.withDefaults()
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &Client{opt: o, polls: newPlanner(), ctx: ctx, cancel: cancel}
+	c.entries.Store(&map[registry.ServiceID]*entry{})
+	metrics, err := newMetrics(o.Registerer, c.countStale)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("register discovery metrics: %w", err)
+	}
+	c.metrics = metrics
+	for i, s := range o.Sources {
+		if n, ok := s.(Notifier); ok {
+			n.Notify(func(l Listing) { c.push(i, l) })
+		}
+	}
+	return c, nil
+}
+
+// ID returns the id that a name stands for: "name" in the client's namespace and
+// group, or "GROUP@@name" in the client's namespace.
+func (c *Client) ID(name string) registry.ServiceID {
+	id := registry.ServiceID{Namespace: c.opt.Namespace, Group: c.opt.Group, Name: name}
+	if group, bare, ok := strings.Cut(name, groupSeparator); ok {
+		id.Name = bare
+		if group != "" {
+			id.Group = group
+		}
+	}
+	return id
+}
+
+// Snapshot returns what is known about a service. Only the first question about
+// a service waits, for the context or Options.FirstFetchTimeout at most;
+// concurrent ones share one fetch. When that fails its error is returned and the
+// next caller asks again (client rule C-R11). Afterwards Snapshot is a look-up
+// and never fails: a source that is down shows in the snapshot's StaleSince and
+// Err. After Close it returns [ErrClosed].
+func (c *Client) Snapshot(ctx context.Context, id registry.ServiceID) (*Snapshot, error) {
+	id = id.Normalize()
+	if e := (*c.entries.Load())[id]; e != nil {
+		if s := e.current.Load(); s != nil {
+			e.touch()
+			return s, nil
+		}
+	}
+	s, err := c.first(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("discover %s: %w", id, err)
+	}
+	return s, nil
+}
+
+// first waits for the first snapshot of a service.
+func (c *Client) first(ctx context.Context, id registry.ServiceID) (*Snapshot, error) {
+	e, err := c.lockEntry(id)
+	if err != nil {
+		return nil, err
+	}
+	e.touch()
+	if s := e.current.Load(); s != nil {
+		e.mu.Unlock()
+		return s, nil
+	}
+	f, err := c.fly(e)
+	e.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-f.done:
+		return f.snapshot, f.err
+	case <-c.ctx.Done():
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Subscribe calls f with the current list as soon as there is one, and then with
+// each changed one, from a goroutine of its own. A listener that is slower than
+// the changes misses those in between and always gets the newest (client rule
+// C-R15). A panic of f is logged and does not end the subscription.
+//
+// Subscribe does not wait: while the source is down it goes on trying. The error
+// is [ErrClosed] or says what is wrong with the id.
+func (c *Client) Subscribe(id registry.ServiceID, f func(*Snapshot)) (*Subscription, error) {
+	if f == nil {
+		return nil, errors.New("subscribe: no listener")
+	}
+	id = id.Normalize()
+	e, err := c.lockEntry(id)
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to %s: %w", id, err)
+	}
+	defer e.mu.Unlock()
+	s := newSubscription(c, e, f)
+	if !c.run(s.deliver) {
+		return nil, fmt.Errorf("subscribe to %s: %w", id, ErrClosed)
+	}
+	e.subscriptions[s] = struct{}{}
+	if current := e.current.Load(); current != nil {
+		s.offer(current)
+		return s, nil
+	}
+	if _, err := c.fly(e); err != nil {
+		return nil, fmt.Errorf("subscribe to %s: %w", id, err)
+	}
+	return s, nil
+}
+
+// Services returns the sorted names in the client's namespace and group: the
+// union of what the sources answer. It fails only when no source answered.
+func (c *Client) Services(ctx context.Context) ([]string, error) {
+	return c.ServicesIn(ctx, c.opt.Namespace, c.opt.Group)
+}
+
+// ServicesIn is [Client.Services] for another namespace and group; "" are the
+// defaults of package registry. It asks the sources each time.
+func (c *Client) ServicesIn(ctx context.Context, namespace, group string) ([]string, error) {
+	if c.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
+	id := registry.ServiceID{Namespace: namespace, Group: group}.Normalize()
+	var names []string
+	var errs []error
+	for _, s := range c.opt.Sources {
+		some, err := s.Services(ctx, id.Namespace, id.Group)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("services of %s: %w", s.Name(), err))
+			continue
+		}
+		names = append(names, some...)
+	}
+	if len(errs) == len(c.opt.Sources) {
+		return nil, errors.Join(errs...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Close ends every subscription and poll and closes the sources, within two
+// seconds altogether; the error says what did not end by then. No listener is
+// called and nothing is logged afterwards. Close is idempotent.
+func (c *Client) Close() error {
+	c.closing.Do(func() { c.closeErr = c.close() })
+	return c.closeErr
+}
+
+func (c *Client) close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.entries.Store(&map[registry.ServiceID]*entry{})
+	c.mu.Unlock()
+	c.cancel()
+	c.metrics.unregister()
+
+	results := make(chan error, len(c.opt.Sources)+1)
+	for _, s := range c.opt.Sources {
+		go func() {
+			if err := s.Close(); err != nil {
+				results <- fmt.Errorf("close source %s: %w", s.Name(), err)
+				return
+			}
+			results <- nil
+		}()
+	}
+	go func() {
+		c.owned.Wait()
+		results <- nil
+	}()
+	late := time.NewTimer(closeTimeout)
+	defer late.Stop()
+	var errs []error
+	for range cap(results) {
+		select {
+		case err := <-results:
+			errs = append(errs, err)
+		case <-late.C:
+			errs = append(errs, fmt.Errorf("close discovery: not everything ended within %s", closeTimeout))
+			return errors.Join(errs...)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lockEntry returns the entry of a normalised id, locked, and creates it when
+// there is none.
+func (c *Client) lockEntry(id registry.ServiceID) (*entry, error) {
+	if id.Name == "" {
+		return nil, errors.New("the service has no name")
+	}
+	for {
+		e, err := c.entry(id)
+		if err != nil {
+			return nil, err
+		}
+		e.mu.Lock()
+		if !e.dropped {
+			return e, nil
+		}
+		// It was dropped between the look-up and the lock: there is a newer one
+		// or room for it.
+		e.mu.Unlock()
+	}
+}
+
+func (c *Client) entry(id registry.ServiceID) (*entry, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	old := *c.entries.Load()
+	if e := old[id]; e != nil {
+		return e, nil
+	}
+	e := newEntry(id)
+	entries := make(map[registry.ServiceID]*entry, len(old)+1)
+	maps.Copy(entries, old)
+	entries[id] = e
+	c.entries.Store(&entries)
+	return e, nil
+}
+
+// drop forgets an entry that nobody uses. Its lock is held.
+func (c *Client) drop(e *entry) {
+	e.dropped = true
+	c.polls.remove(e)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := *c.entries.Load()
+	if old[e.id] != e {
+		return // the client was closed
+	}
+	entries := maps.Clone(old)
+	delete(entries, e.id)
+	c.entries.Store(&entries)
+}
+
+// run starts a goroutine that Close waits for; false when it is too late.
+func (c *Client) run(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.owned.Go(f)
+	return true
+}
+
+func (c *Client) countStale() float64 {
+	n := 0
+	for _, e := range *c.entries.Load() {
+		if s := e.current.Load(); s != nil && s.Stale() {
+			n++
+		}
+	}
+	return float64(n)
+}

@@ -1,0 +1,97 @@
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rollcall-go/rollcall/registry"
+)
+
+// Defaults of [Options]; the first two are those of Nacos' client
+// (client-behaviour C.1).
+const (
+	DefaultMaxBackOff        = 60 * time.Second
+	DefaultFirstFetchTimeout = 5 * time.Second
+)
+
+// Options configures a [Client]. The zero value of every field but Sources is
+// usable.
+type Options struct {
+	// Sources are asked in this order, and the first non-empty answer counts. The
+	// client owns them: it closes them when it is closed.
+	Sources []Source
+	// Order names sources that come first when fx collects them, since the
+	// members of a group have no order; the others follow sorted by name. New
+	// ignores it: Sources are in order already.
+	Order []string
+	// Namespace and Group complete the names given to [Client.ID]; "" are the
+	// defaults of package registry.
+	Namespace string
+	Group     string
+	// RefreshInterval is the time between two fetches of a service; 0 follows what
+	// the source asks for with each answer.
+	RefreshInterval time.Duration
+	// MaxBackOff bounds the pause between fetches while they fail; 0 is
+	// [DefaultMaxBackOff].
+	MaxBackOff time.Duration
+	// FirstFetchTimeout bounds the fetch that the first caller of a service waits
+	// for; 0 is [DefaultFirstFetchTimeout].
+	FirstFetchTimeout time.Duration
+	// Logger receives one line when a service becomes stale and one when it is
+	// well again; nil discards.
+	Logger *slog.Logger
+	// Registerer receives the client's metrics until it is closed; nil means none.
+	Registerer prometheus.Registerer
+	// Rand returns a uniform number in [0, 1) and is safe for concurrent use; nil
+	// is math/rand/v2's.
+	Rand func() float64
+}
+
+// Validate reports everything that is wrong, in one joined error.
+func (o Options) Validate() error {
+	var errs []error
+	if len(o.Sources) == 0 {
+		errs = append(errs, errors.New("sources: at least one is needed"))
+	}
+	for i, s := range o.Sources {
+		if s == nil {
+			errs = append(errs, fmt.Errorf("sources[%d] is nil", i))
+		}
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"refresh interval", o.RefreshInterval},
+		{"max back-off", o.MaxBackOff},
+		{"first fetch timeout", o.FirstFetchTimeout},
+	} {
+		if d.value < 0 {
+			errs = append(errs, fmt.Errorf("%s is negative: %s", d.name, d.value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) withDefaults() Options {
+	id := registry.ServiceID{Namespace: o.Namespace, Group: o.Group}.Normalize()
+	o.Namespace, o.Group = id.Namespace, id.Group
+	if o.MaxBackOff == 0 {
+		o.MaxBackOff = DefaultMaxBackOff
+	}
+	if o.FirstFetchTimeout == 0 {
+		o.FirstFetchTimeout = DefaultFirstFetchTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Float64
+	}
+	return o
+}

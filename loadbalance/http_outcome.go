@@ -1,0 +1,66 @@
+package loadbalance
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+)
+
+// reportEnd has the outcome reported when the response's body has been read or
+// closed, since until then the instance is at work for this call. A response
+// without a body has ended already.
+func reportEnd(resp *http.Response, done func(Outcome)) {
+	if done == nil {
+		return
+	}
+	outcome := Outcome{StatusCode: resp.StatusCode}
+	if resp.Body == nil || resp.Body == http.NoBody {
+		done(outcome)
+		return
+	}
+	body := &watchedBody{ReadCloser: resp.Body, outcome: outcome, done: done}
+	if w, ok := resp.Body.(io.Writer); ok {
+		// A connection that was switched to another protocol is written to, too.
+		resp.Body = &watchedConn{watchedBody: body, Writer: w}
+		return
+	}
+	resp.Body = body
+}
+
+type watchedBody struct {
+	io.ReadCloser
+	outcome Outcome
+	done    func(Outcome)
+	ended   atomic.Bool
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case errors.Is(err, io.EOF):
+		b.end(nil)
+	case err != nil:
+		b.end(err)
+	}
+	return n, err
+}
+
+func (b *watchedBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.end(nil)
+	return err
+}
+
+func (b *watchedBody) end(err error) {
+	if b.ended.CompareAndSwap(false, true) {
+		outcome := b.outcome
+		outcome.Err = err
+		b.done(outcome)
+	}
+}
+
+type watchedConn struct {
+	*watchedBody
+	io.Writer
+}

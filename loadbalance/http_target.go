@@ -1,0 +1,107 @@
+package loadbalance
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/rollcall-go/rollcall/registry"
+)
+
+const (
+	schemeLB    = "lb"
+	schemeHTTP  = "http"
+	schemeHTTPS = "https"
+)
+
+// target reads whom a URL calls. It returns false for one that names a machine
+// and not a service: an IP literal, localhost, or any host with a port, since an
+// instance's port comes from its registration. Every other host is a service
+// id, dots and underscores included. With the scheme lb it must be one.
+//
+// A group other than the client's is written as Nacos writes it,
+// "lb://GROUP@@name/path", which net/url reads as user information.
+func (l *LoadBalancer) target(u *url.URL) (registry.ServiceID, bool, error) {
+	switch u.Scheme {
+	case schemeLB:
+		if u.Port() != "" || !isServiceName(u.Host) {
+			return registry.ServiceID{}, false, fmt.Errorf("%s://%s does not name a service", schemeLB, u.Host)
+		}
+	case schemeHTTP, schemeHTTPS:
+		if !isServiceName(u.Host) {
+			return registry.ServiceID{}, false, nil
+		}
+	default:
+		return registry.ServiceID{}, false, nil
+	}
+	id := l.ID(u.Host)
+	if group, ok := groupOf(u.User); ok {
+		id.Group = group
+	}
+	return id, true, nil
+}
+
+func isServiceName(host string) bool {
+	if host == "" || host == "localhost" || strings.ContainsAny(host, ":[") {
+		return false
+	}
+	_, err := netip.ParseAddr(host)
+	return err != nil
+}
+
+// groupOf reads "GROUP@" in front of "@name".
+func groupOf(user *url.Userinfo) (string, bool) {
+	if user == nil {
+		return "", false
+	}
+	if _, secret := user.Password(); secret {
+		return "", false
+	}
+	return strings.CutSuffix(user.Username(), "@")
+}
+
+// address returns an outgoing copy of the request that goes to the instance. It
+// shares everything with the original that a transport only reads.
+func (t *Transport) address(original *http.Request, i *registry.Instance) *http.Request {
+	out := *original
+	u := *original.URL
+	out.URL = &u
+	switch {
+	case i.Secure():
+		u.Scheme = schemeHTTPS
+	case u.Scheme == schemeLB:
+		u.Scheme = schemeHTTP
+	}
+	u.Host = i.Address()
+	if i.Port <= 0 {
+		// The scheme's own port; only the brackets of IPv6 remain to be kept.
+		u.Host = strings.TrimSuffix(net.JoinHostPort(strings.Trim(i.IP, "[]"), ""), ":")
+	}
+	if _, ok := groupOf(u.User); ok {
+		dropGroup(&out)
+	}
+	switch {
+	case out.Host == "" && t.opt.PreserveHost:
+		out.Host = original.URL.Host
+	case out.Host == original.URL.Host && !t.opt.PreserveHost:
+		// http.NewRequest fills in the service's name, which the instance's own
+		// virtual hosts do not know. A host that the caller set stays.
+		out.Host = ""
+	}
+	return &out
+}
+
+// dropGroup takes a group out of the URL, and the credentials that http.Client
+// took it for out of the header.
+func dropGroup(out *http.Request) {
+	name, password, ok := out.BasicAuth()
+	taken := ok && password == "" && name == out.URL.User.Username()
+	out.URL.User = nil
+	if taken {
+		out.Header = out.Header.Clone()
+		out.Header.Del("Authorization")
+	}
+}
