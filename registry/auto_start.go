@@ -101,8 +101,13 @@ func (a *AutoServiceRegistration) start(ctx context.Context, delay time.Duration
 		a.enter(StateFailed, err)
 		return err
 	}
+	a.logRetry(ctx, err)
 	a.tryInBackground(0)
 	return nil
+}
+
+func (a *AutoServiceRegistration) logRetry(ctx context.Context, err error) {
+	a.logger.WarnContext(ctx, "registering failed, trying again in the background", slog.Any("error", err))
 }
 
 // enter changes the state unless a stop has begun, and reports whether it did.
@@ -160,7 +165,15 @@ func (a *AutoServiceRegistration) attemptInTurn() (last bool) {
 	}
 	defer giveBack()
 	err = a.attempt(a.life)
-	return err == nil || errors.Is(err, ErrInvalidRegistration)
+	switch {
+	case err == nil, a.life.Err() != nil:
+		return true
+	case errors.Is(err, ErrInvalidRegistration):
+		a.logger.ErrorContext(a.life, "registering failed for good", slog.Any("error", err))
+		return true
+	}
+	a.logRetry(a.life, err)
+	return false
 }
 
 // sleep reports whether it slept to the end.
@@ -182,7 +195,7 @@ func (a *AutoServiceRegistration) attempt(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(a.life, cancel)()
 
-	if !a.enter(StateStarting, a.LastError()) {
+	if !a.enter(StateStarting, a.LastError()) { // why the one before failed stays visible
 		return ErrStopped
 	}
 	r, err := a.registerOnce(ctx)
@@ -196,7 +209,6 @@ func (a *AutoServiceRegistration) attempt(ctx context.Context) error {
 	if !a.enter(StateFailed, err) {
 		return ErrStopped
 	}
-	a.logger.WarnContext(ctx, "registering failed", registrationAttr(r), slog.Any("error", err))
 	a.announce(ctx, RegistrationFailed{Registration: r.clone(), Err: err})
 	return err
 }

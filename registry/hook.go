@@ -3,8 +3,6 @@ package registry
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"runtime/debug"
 	"slices"
 )
 
@@ -110,18 +108,4 @@ func sortCustomizers(customizers []Customizer) []Customizer {
 	return slices.SortedStableFunc(slices.Values(customizers), func(a, b Customizer) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Name, b.Name))
 	})
-}
-
-// guard calls code that is not ours and names it in what goes wrong, panics
-// included.
-func guard(what string, f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: panic: %v\n%s", what, p, debug.Stack())
-		}
-	}()
-	if err := f(); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
 }

@@ -25,6 +25,7 @@ const (
 	MetadataRegisterSource = "preserved.register.source"
 	MetadataSecure         = "secure"
 	MetadataManagementPort = "management.port"
+	MetadataIPv6           = "IPv6" // an IPv6 address beside the instance's IP, in brackets
 )
 
 // ServiceID names a service: a name within a group within a namespace. The zero
