@@ -1,0 +1,124 @@
+package autoconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"go.uber.org/fx"
+)
+
+// App is an application that was put together and can be started once.
+type App struct {
+	fx  *fx.App
+	web *WebServer // nil without one
+	cut func()     // ends the waits of a stop
+}
+
+// New reads and validates the configuration, decides which parts take part, and
+// builds the graph; nothing listens yet. Options are those of this package and
+// of fx. The error is a *[ConfigError] when the configuration is at fault.
+func New(opts ...fx.Option) (*App, error) {
+	var b boot
+	b.collect(opts)
+	return assemble(&b)
+}
+
+// Run is the main function of an application: [New], start, wait for SIGINT,
+// SIGTERM or fx.Shutdowner, stop. When something fails it prints why and exits
+// with 1; a second signal ends the waits of the stop.
+func Run(opts ...fx.Option) {
+	app, err := New(opts...)
+	if err == nil {
+		err = app.Run(context.Background())
+	}
+	if err == nil {
+		return
+	}
+	code := 1
+	if exit := (*ExitError)(nil); errors.As(err, &exit) {
+		code = exit.Code
+	} else {
+		fmt.Fprint(os.Stderr, explain(err))
+	}
+	os.Exit(code)
+}
+
+// ExitError is what [App.Run] returns when fx.Shutdowner asked for an exit code.
+type ExitError struct {
+	// Code is the exit code, not 0.
+	Code int
+}
+
+func (e *ExitError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
+
+// Start runs the start hooks: those of the user's components first, then the web
+// server listens, then the application registers. When it fails, what was
+// started has been stopped again.
+func (a *App) Start(ctx context.Context) error { return rootCause(a.fx.Start(ctx)) }
+
+// Stop runs the stop hooks in reverse. Every step is bounded; ctx bounds them
+// all.
+func (a *App) Stop(ctx context.Context) error { return rootCause(a.fx.Stop(ctx)) }
+
+// StopTimeout is what a stop may take in all: deregistration, drain and the web
+// server's shutdown, and two seconds for the rest (A-R8).
+func (a *App) StopTimeout() time.Duration { return a.fx.StopTimeout() }
+
+// Addr is where the web server listens; nil before [App.Start] and without a web
+// server.
+func (a *App) Addr() net.Addr {
+	if a.web == nil {
+		return nil
+	}
+	return a.web.Addr()
+}
+
+// Run starts the application, waits for SIGINT, SIGTERM, fx.Shutdowner or the end
+// of ctx, and stops it. A signal during the start ends the start. A second signal
+// cuts the drain and the waiting for requests (A-R10).
+func (a *App) Run(ctx context.Context) error {
+	asked := a.fx.Wait()
+	signalled, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer ignore()
+	startCtx, cancel := context.WithTimeout(signalled, a.fx.StartTimeout())
+	defer cancel()
+	if err := a.Start(startCtx); err != nil {
+		if signalled.Err() != nil && ctx.Err() == nil {
+			return fmt.Errorf("stopped by a signal while starting: %w", err)
+		}
+		return err
+	}
+	code := 0
+	select {
+	case <-signalled.Done():
+	case s := <-asked:
+		code = s.ExitCode
+	}
+	ignore()
+	if err := a.stopOrCut(ctx); err != nil {
+		return err
+	}
+	if code != 0 {
+		return &ExitError{Code: code}
+	}
+	return nil
+}
+
+// stopOrCut stops within the stop timeout; signals that arrive meanwhile cut the
+// waits.
+func (a *App) stopOrCut(ctx context.Context) error {
+	again, ignore := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
+	release := context.AfterFunc(again, a.cut)
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.fx.StopTimeout())
+	err := a.Stop(stopCtx)
+	cancel()
+	release() // before ignore, which would look like a signal
+	ignore()
+	return err
+}

@@ -1,0 +1,149 @@
+package autoconfig
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+
+	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
+	"github.com/rollcall-go/rollcall/registry"
+)
+
+// settings are the blocks of this package.
+type settings struct {
+	application *ApplicationProperties
+	server      *ServerProperties
+	management  *ManagementProperties
+	logging     *LoggingProperties
+}
+
+// reserve is what a stop may take beyond its bounded waits (A-R8).
+const reserve = 2 * time.Second
+
+// assemble turns the options into an application.
+func assemble(b *boot) (*App, error) {
+	s := settings{
+		application: properties(b, "application", ApplicationProperties{}),
+		server:      properties(b, "server", DefaultServerProperties()),
+		management:  properties(b, "management", DefaultManagementProperties()),
+		logging:     properties(b, "logging", DefaultLoggingProperties()),
+	}
+	b.sources.Owned = []string{"cloud"}
+	loaded, err := config.Load(b.sources, b.blocks...)
+	if err != nil {
+		return nil, err
+	}
+	if err := loaded.Err(); err != nil {
+		return nil, err
+	}
+	app := &App{}
+	opts := []fx.Option{
+		fx.WithLogger(func(l *slog.Logger) fxevent.Logger {
+			events := &fxevent.SlogLogger{Logger: l}
+			events.UseLogLevel(slog.LevelDebug)
+			events.UseErrorLevel(slog.LevelDebug) // New, Start and Stop return it
+			return events
+		}),
+		fx.StopTimeout(s.server.ShutdownTimeout + reserve),
+		coreModule(b, s, loaded.Notes),
+	}
+	opts = append(opts, b.plain...)
+	// The last two invokes of the root: fx runs them after those of all modules
+	// and of the user, so that the user's hooks have run when the server listens
+	// (A-R14).
+	if s.server.Port >= 0 {
+		opts = append(opts, fx.Invoke(func(w *WebServer) { app.web = w }))
+	}
+	opts = append(opts, fx.Invoke(func(lc fx.Lifecycle, ready *readiness) {
+		lc.Append(fx.Hook{
+			OnStart: func(context.Context) error { ready.ready.Store(true); return nil },
+			OnStop:  func(context.Context) error { ready.ready.Store(false); return nil },
+		})
+	}))
+	app.cut = func() {
+		if app.web != nil {
+			app.web.Cut()
+		}
+	}
+	app.fx = fx.New(opts...)
+	if err := app.fx.Err(); err != nil {
+		return nil, rootCause(err)
+	}
+	return app, nil
+}
+
+// coreModule provides what every application has. It comes first, so that its
+// notes are the first lines of the log.
+func coreModule(b *boot, s settings, notes []config.Note) fx.Option {
+	opts := []fx.Option{
+		fx.Provide(
+			func() *slog.Logger {
+				if b.logger != nil {
+					return b.logger
+				}
+				return newLogger(*s.logging, os.Stderr)
+			},
+			fx.Annotate(newMetrics, fx.As(fx.Self()), fx.As(new(prometheus.Registerer)), fx.As(new(prometheus.Gatherer))),
+			fx.Annotate(NewEventBus, fx.As(fx.Self()), fx.As(new(registry.Publisher))),
+			func() *readiness { return &readiness{} },
+			provideEngine(b),
+		),
+		fx.Invoke(func(l *slog.Logger) { logNotes(l, notes) }),
+	}
+	for _, supply := range b.supplies {
+		opts = append(opts, supply())
+	}
+	if s.server.Port >= 0 {
+		opts = append(opts, fx.Provide(provideWebServer(b)))
+	}
+	return fx.Module("autoconfig", opts...)
+}
+
+func provideEngine(b *boot) any {
+	if b.engine != nil {
+		return func() *gin.Engine { return b.engine }
+	}
+	return newEngine
+}
+
+type webServerParams struct {
+	fx.In
+
+	Lifecycle  fx.Lifecycle
+	Shutdowner fx.Shutdowner
+	Server     ServerProperties
+	Management ManagementProperties
+	Engine     *gin.Engine
+	Ready      *readiness
+	Indicators []HealthIndicator `group:"health.indicators"`
+	Metrics    prometheus.Gatherer
+	Publisher  registry.Publisher
+	Logger     *slog.Logger
+}
+
+// provideWebServer returns the constructor that puts the actuator on the engine
+// and the server under fx's lifecycle.
+func provideWebServer(b *boot) any {
+	return func(p webServerParams) (*WebServer, error) {
+		health, err := newHealthEndpoint(p.Ready, p.Indicators)
+		if err != nil {
+			return nil, err
+		}
+		if err := mountActuator(p.Engine, p.Management, health, p.Metrics); err != nil {
+			return nil, err
+		}
+		web := NewWebServer(WebServerOptions{
+			Properties: p.Server, Handler: p.Engine, Listener: b.listener,
+			Publisher: p.Publisher, Logger: p.Logger,
+			OnFailure: func(error) { _ = p.Shutdowner.Shutdown(fx.ExitCode(1)) },
+		})
+		p.Lifecycle.Append(fx.Hook{OnStart: web.Start, OnStop: web.Stop})
+		return web, nil
+	}
+}

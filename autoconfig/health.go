@@ -1,0 +1,156 @@
+package autoconfig
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// HealthStatus is Spring's vocabulary of health.
+type HealthStatus string
+
+// The health statuses, worst first.
+const (
+	HealthDown         HealthStatus = "DOWN"
+	HealthOutOfService HealthStatus = "OUT_OF_SERVICE"
+	HealthUp           HealthStatus = "UP"
+	HealthUnknown      HealthStatus = "UNKNOWN"
+)
+
+var healthSeverity = []HealthStatus{HealthDown, HealthOutOfService, HealthUp, HealthUnknown}
+
+// Health is what an indicator found.
+type Health struct {
+	// Status is the verdict.
+	Status HealthStatus `json:"status"`
+	// Details are shown beside it and must hold no secrets; nil shows none.
+	Details map[string]any `json:"details,omitempty"`
+}
+
+// HealthIndicator is one component of the health answer. Indicators are provided
+// in the value group "health.indicators".
+type HealthIndicator struct {
+	// Name of the component in the answer.
+	Name string
+	// Readiness takes readiness away while the indicator is DOWN or
+	// OUT_OF_SERVICE.
+	Readiness bool
+	// Check is called for each request, concurrently with the other indicators. It
+	// honours the context, which ends after three seconds. A panic is DOWN.
+	Check func(ctx context.Context) Health
+}
+
+// healthCheckTimeout bounds all checks of one answer, so that a probe hears
+// something before it gives up.
+const healthCheckTimeout = 3 * time.Second
+
+// readiness is true from the end of the start to the beginning of the stop.
+type readiness struct{ ready atomic.Bool }
+
+// healthReport is the answer of the health endpoints.
+type healthReport struct {
+	Status     HealthStatus      `json:"status"`
+	Components map[string]Health `json:"components,omitempty"`
+}
+
+// healthEndpoint answers what the actuator's health routes are asked.
+type healthEndpoint struct {
+	ready      *readiness
+	indicators []HealthIndicator // sorted by name
+}
+
+func newHealthEndpoint(ready *readiness, indicators []HealthIndicator) (*healthEndpoint, error) {
+	sorted := slices.SortedFunc(slices.Values(indicators), func(a, b HealthIndicator) int { return strings.Compare(a.Name, b.Name) })
+	for i, ind := range sorted {
+		switch {
+		case ind.Name == "" || ind.Check == nil:
+			return nil, fmt.Errorf("health indicator %q needs a name and a check", ind.Name)
+		case i > 0 && ind.Name == sorted[i-1].Name, ind.Name == componentLiveness, ind.Name == componentReadiness:
+			return nil, fmt.Errorf("health indicator %q: the name is taken", ind.Name)
+		}
+	}
+	return &healthEndpoint{ready: ready, indicators: sorted}, nil
+}
+
+// Components about the application itself, with Spring's names.
+const (
+	componentLiveness  = "livenessState"
+	componentReadiness = "readinessState"
+)
+
+// all is the whole health: every indicator, and whether the application is alive
+// and ready.
+func (h *healthEndpoint) all(ctx context.Context) healthReport {
+	components := check(ctx, h.indicators)
+	components[componentLiveness] = Health{Status: HealthUp}
+	components[componentReadiness] = h.state()
+	return report(components)
+}
+
+// liveness says that the process serves. Nothing outside of it has a say (B-R8).
+func (h *healthEndpoint) liveness() healthReport {
+	return report(map[string]Health{componentLiveness: {Status: HealthUp}})
+}
+
+// readiness says whether requests should be sent here.
+func (h *healthEndpoint) readiness(ctx context.Context) healthReport {
+	var asked []HealthIndicator
+	for _, ind := range h.indicators {
+		if ind.Readiness {
+			asked = append(asked, ind)
+		}
+	}
+	components := check(ctx, asked)
+	components[componentReadiness] = h.state()
+	return report(components)
+}
+
+func (h *healthEndpoint) state() Health {
+	if h.ready.ready.Load() {
+		return Health{Status: HealthUp}
+	}
+	return Health{Status: HealthOutOfService}
+}
+
+// check asks all indicators at once and waits for all of them.
+func check(ctx context.Context, indicators []HealthIndicator) map[string]Health {
+	ctx, cancel := context.WithTimeout(ctx, healthCheckTimeout)
+	defer cancel()
+	found := make([]Health, len(indicators))
+	var wg sync.WaitGroup
+	for i, ind := range indicators {
+		wg.Go(func() { found[i] = ind.guarded(ctx) })
+	}
+	wg.Wait()
+	components := make(map[string]Health, len(indicators)+2)
+	for i, ind := range indicators {
+		components[ind.Name] = found[i]
+	}
+	return components
+}
+
+func (ind HealthIndicator) guarded(ctx context.Context) (h Health) {
+	defer func() {
+		if r := recover(); r != nil {
+			h = Health{Status: HealthDown, Details: map[string]any{"error": fmt.Sprintf("check panicked: %v", r)}}
+		}
+	}()
+	h = ind.Check(ctx)
+	if !slices.Contains(healthSeverity, h.Status) {
+		return Health{Status: HealthUnknown, Details: h.Details}
+	}
+	return h
+}
+
+// report aggregates: the worst component is the status of the whole.
+func report(components map[string]Health) healthReport {
+	worst := len(healthSeverity) - 1
+	for _, c := range components {
+		worst = min(worst, slices.Index(healthSeverity, c.Status))
+	}
+	return healthReport{Status: healthSeverity[worst], Components: components}
+}

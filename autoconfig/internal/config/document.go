@@ -1,0 +1,229 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// document is a YAML document spread out into keys.
+type document struct {
+	name    string
+	schema  *schema
+	known   map[string]value // by canonical key
+	other   map[string]value // the user's own, by uniform path, for placeholders
+	unknown []stray
+	spring  string // where the spring: prefix was found
+	errs    []Problem
+}
+
+// stray is a name below one of our prefixes that nothing reads.
+type stray struct{ key, origin string }
+
+// parseDocument reads one YAML document. Syntax errors name the file and line.
+func parseDocument(name string, text []byte, s *schema) (*document, error) {
+	d := &document{name: name, schema: s, known: map[string]value{}, other: map[string]value{}}
+	root, err := parseYAML(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if root == nil {
+		return d, nil
+	}
+	if root.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%s:%d: the document must be a map of keys", name, root.Line)
+	}
+	for _, p := range d.pairs(root, 0) {
+		if uniform(p.key) == "spring" && p.node.Kind == yaml.MappingNode {
+			d.spring = d.at(p.node)
+			for _, below := range d.pairs(p.node, 1) {
+				d.walk(below.key, below.node, 1)
+			}
+			continue
+		}
+		if rest, ok := strings.CutPrefix(p.key, "spring."); ok {
+			d.spring, p.key = d.at(p.node), rest
+		}
+		d.walk(p.key, p.node, 0)
+	}
+	return d, nil
+}
+
+// parseYAML returns the root of the one document in text, nil when it is empty.
+func parseYAML(text []byte) (*yaml.Node, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, second yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := dec.Decode(&second); err == nil {
+		return nil, fmt.Errorf("line %d: a second document begins here, only one is read (there are no profiles)", second.Line)
+	} else if !errors.Is(err, io.EOF) {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" {
+		return nil, nil
+	}
+	return doc.Content[0], nil
+}
+
+// maxDepth bounds the nesting, and with it aliases that contain themselves.
+const maxDepth = 64
+
+type yamlPair struct {
+	key  string
+	node *yaml.Node
+}
+
+// pairs lists a mapping with aliases followed and merge keys (<<) applied.
+func (d *document) pairs(n *yaml.Node, depth int) []yamlPair {
+	if depth > maxDepth {
+		d.errs = append(d.errs, Problem{Reason: fmt.Sprintf("%s: nested more than %d deep", d.at(n), maxDepth)})
+		return nil
+	}
+	var merged, own []yamlPair
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], follow(n.Content[i+1])
+		switch {
+		case k.Tag == "!!merge" && v.Kind == yaml.SequenceNode:
+			for _, e := range v.Content {
+				merged = append(d.pairs(follow(e), depth+1), merged...)
+			}
+		case k.Tag == "!!merge":
+			merged = append(merged, d.pairs(v, depth+1)...)
+		default:
+			own = append(own, yamlPair{follow(k).Value, v})
+		}
+	}
+	out := own
+	for _, m := range merged {
+		overridden := false
+		for _, o := range own {
+			overridden = overridden || uniform(o.key) == uniform(m.key)
+		}
+		if !overridden {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func follow(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// at is the place of a node as messages name it.
+func (d *document) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", d.name, n.Line) }
+
+// walk spreads a node out below a path as it was written.
+func (d *document) walk(path string, n *yaml.Node, depth int) {
+	found, rest := d.schema.find(path)
+	switch {
+	case found != nil && found.leaf != nil && rest != "":
+		d.putInMap(found, rest, n, depth)
+	case found != nil && found.leaf != nil:
+		d.put(found, n, depth)
+	case n.Kind == yaml.MappingNode:
+		for _, p := range d.pairs(n, depth) {
+			d.walk(path+"."+p.key, p.node, depth+1)
+		}
+	case found != nil && n.Tag != "!!null":
+		d.errs = append(d.errs, Problem{Key: found.key, Value: n.Value, Origin: d.at(n), Reason: "is a value where a block of keys is expected"})
+	case found != nil:
+	default:
+		d.other[uniformPath(path)] = d.value(n, depth)
+		if d.schema.owned(path) {
+			d.unknown = append(d.unknown, stray{path, d.at(n)})
+		}
+	}
+}
+
+// put stores the value of a known key.
+func (d *document) put(n *node, y *yaml.Node, depth int) {
+	v := d.value(y, depth)
+	switch {
+	case v.kind == kindNull:
+		return // as if the key were not there
+	case v.kind == kindMap && n.leaf.isMap():
+		old, ok := d.known[n.key]
+		if !ok {
+			d.known[n.key] = v
+			return
+		}
+		for _, p := range v.pairs {
+			d.addPair(n.key, &old, p)
+		}
+		d.known[n.key] = old
+		return
+	case v.kind == kindMap:
+		d.errs = append(d.errs, Problem{Key: n.key, Value: v.String(), Origin: v.origin, Reason: "is a block of keys where one value is expected"})
+		return
+	}
+	if old, twice := d.known[n.key]; twice {
+		d.errs = append(d.errs, Problem{Key: n.key, Value: v.String(), Origin: v.origin, Reason: "is set twice, first at " + old.origin})
+		return
+	}
+	d.known[n.key] = v
+}
+
+// putInMap stores a flat key that ends inside a map: metadata.zone: a.
+func (d *document) putInMap(n *node, rest string, y *yaml.Node, depth int) {
+	m, ok := d.known[n.key]
+	if !ok {
+		m = value{kind: kindMap, origin: d.at(y)}
+	}
+	if m.kind != kindMap {
+		d.errs = append(d.errs, Problem{Key: n.key + "." + rest, Value: y.Value, Origin: d.at(y), Reason: "is set twice, first at " + m.origin})
+		return
+	}
+	d.addPair(n.key, &m, pair{rest, d.value(y, depth)})
+	d.known[n.key] = m
+}
+
+func (d *document) addPair(key string, m *value, p pair) {
+	for _, old := range m.pairs {
+		if old.key == p.key {
+			d.errs = append(d.errs, Problem{Key: key + "." + p.key, Value: p.value.String(), Origin: p.value.origin, Reason: "is set twice, first at " + old.value.origin})
+			return
+		}
+	}
+	m.pairs = append(m.pairs, p)
+}
+
+// value reads a node as it was written.
+func (d *document) value(n *yaml.Node, depth int) value {
+	n = follow(n)
+	v := value{origin: d.at(n)}
+	if depth > maxDepth {
+		d.errs = append(d.errs, Problem{Reason: fmt.Sprintf("%s: nested more than %d deep", d.at(n), maxDepth)})
+		return v
+	}
+	switch n.Kind {
+	case yaml.SequenceNode:
+		v.kind = kindList
+		for _, e := range n.Content {
+			v.list = append(v.list, d.value(e, depth+1))
+		}
+	case yaml.MappingNode:
+		v.kind = kindMap
+		for _, p := range d.pairs(n, depth) {
+			v.pairs = append(v.pairs, pair{p.key, d.value(p.node, depth+1)})
+		}
+	default:
+		v.text = n.Value
+		if n.Tag == "!!null" {
+			v.kind = kindNull
+		}
+	}
+	return v
+}

@@ -1,0 +1,312 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/viper"
+)
+
+// Sources says where values come from, weakest first: the defaults in the
+// blocks, Defaults, the document, the environment, Properties.
+type Sources struct {
+	// File is the document's path; "" searches.
+	File string
+	// Text is the document itself and takes the place of a file.
+	Text string
+	// Defaults come from code and are weaker than the document.
+	Defaults []Setting
+	// Properties come from code, such as command line flags, and beat all.
+	Properties []Setting
+	// Owned are prefixes below which unknown keys are reported, besides those of
+	// the blocks.
+	Owned []string
+}
+
+// Setting is one key with its value. A key may end inside a map
+// ("cloud.nacos.discovery.metadata.zone").
+type Setting struct {
+	Key   string
+	Value any
+}
+
+// Block is a struct of settings below a prefix. Target points to it; it holds
+// the defaults and receives what is configured. When it has a Validate method,
+// each line of its error is one problem and begins with the key below the
+// prefix and a colon.
+type Block struct {
+	Prefix string
+	Target any
+}
+
+// Note is something worth a log line once there is a logger.
+type Note struct {
+	Level slog.Level
+	Text  string
+	Args  []any
+}
+
+// Config is a configuration that was read. Its problems are collected, so that
+// rules across blocks can add theirs before [Config.Err] tells all at once.
+type Config struct {
+	// File is the document that was read, "" when there was none.
+	File string
+	// Notes are to be logged.
+	Notes []Note
+
+	schema   *schema
+	doc      *document
+	viper    *viper.Viper
+	problems []Problem
+	bare     []string // keys whose duration has no unit
+}
+
+// untypable separates the segments of viper's own paths. No key contains it, so
+// that to viper every key is one flat name, dots and all.
+const untypable = "\x1f"
+
+// Load reads the sources into the blocks. The error is about reading, such as a
+// missing file or bad YAML; mistakes in values are in [Config.Err].
+func Load(s Sources, blocks ...Block) (*Config, error) {
+	c := &Config{schema: newSchema(), viper: viper.NewWithOptions(viper.KeyDelimiter(untypable))}
+	for _, prefix := range s.Owned {
+		c.schema.own(prefix)
+	}
+	for _, b := range blocks {
+		if err := c.schema.addBlock(b.Prefix, b.Target); err != nil {
+			return nil, err
+		}
+	}
+	name, text, ignored, err := readSource(s)
+	if err != nil {
+		return nil, err
+	}
+	c.File = name
+	if c.doc, err = parseDocument(name, text, c.schema); err != nil {
+		return nil, err
+	}
+	c.problems = c.doc.errs
+	if err := c.layer(s); err != nil {
+		return nil, err
+	}
+	c.note(ignored)
+	c.decode()
+	for _, b := range blocks {
+		c.validate(b)
+	}
+	return c, nil
+}
+
+// layer hands every known key to viper, which decides which source wins.
+func (c *Config) layer(s Sources) error {
+	for _, l := range c.schema.leaves {
+		c.viper.SetDefault(l.key, builtIn{l.fields[0]})
+		if err := c.viper.BindEnv(l.key, EnvName(l.key)); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.Defaults {
+		c.set(d, "default of the application", c.viper.SetDefault)
+	}
+	file := make(map[string]any, len(c.doc.known))
+	for key, v := range c.doc.known {
+		file[key] = v
+	}
+	if err := c.viper.MergeConfigMap(file); err != nil {
+		return err
+	}
+	for _, p := range s.Properties {
+		c.set(p, "property", c.viper.Set)
+	}
+	return nil
+}
+
+// builtIn is the default in the block: it counts for placeholders, and leaves
+// the field as it is.
+type builtIn struct{ field reflect.Value }
+
+// set stores a setting from code with the given setter of viper.
+func (c *Config) set(s Setting, origin string, store func(string, any)) {
+	v := valueOf(s.Value, origin)
+	key := strings.TrimPrefix(s.Key, "spring.")
+	found, rest := c.schema.find(key)
+	switch {
+	case found != nil && found.leaf != nil && rest == "":
+		store(found.key, v)
+	case found != nil && found.leaf != nil:
+		m, _ := c.raw(found.leaf)
+		if m.kind != kindMap {
+			m = value{kind: kindMap}
+		}
+		m.pairs, m.origin = slices.Clone(m.pairs), origin
+		m.set(rest, v)
+		store(found.key, m)
+	case found != nil:
+		c.problems = append(c.problems, Problem{Key: s.Key, Value: v.String(), Origin: origin, Reason: "is a block of keys, not a key"})
+	default:
+		c.doc.other[uniformPath(key)] = v
+		if c.schema.owned(key) {
+			c.doc.unknown = append(c.doc.unknown, stray{s.Key, origin})
+		}
+	}
+}
+
+// raw returns the strongest value of a key; ok is false when it is the one built
+// into the block.
+func (c *Config) raw(l *leaf) (v value, ok bool) {
+	switch got := c.viper.Get(l.key).(type) {
+	case value:
+		return got, true
+	case string:
+		return value{text: got, origin: "environment variable " + EnvName(l.key)}, true
+	case builtIn:
+		return valueOf(got.field.Interface(), ""), false
+	}
+	return value{kind: kindNull}, false
+}
+
+// decode fills every field whose key is set.
+func (c *Config) decode() {
+	for _, l := range c.schema.leaves {
+		v, ok := c.raw(l)
+		if !ok {
+			continue
+		}
+		d := decoder{
+			expand:       func(text string) (string, error) { return c.expander(l.key).expand(text) },
+			bareDuration: func() { c.bare = append(c.bare, l.key) },
+		}
+		for _, field := range l.fields {
+			got, err := d.decode(v, field.Type())
+			switch {
+			case errors.Is(err, errUnset):
+			case err != nil:
+				c.add(l.key, v, err.Error())
+			default:
+				field.Set(got)
+			}
+		}
+	}
+	if len(c.bare) > 0 {
+		slices.Sort(c.bare)
+		c.Notes = append(c.Notes, Note{
+			slog.LevelInfo, "durations without a unit are read as milliseconds",
+			[]any{"keys", strings.Join(slices.Compact(c.bare), ", ")},
+		})
+	}
+}
+
+// expander resolves placeholders in the value of a key. A name is a key, a key
+// of the user's own in the document, or an environment variable.
+func (c *Config) expander(key string) *expander {
+	return &expander{
+		fold: func(name string) string {
+			if n, rest := c.schema.find(name); n != nil && n.leaf != nil && rest == "" {
+				return n.key
+			}
+			return uniformPath(name)
+		},
+		open: []string{key},
+		lookup: func(name string) (string, bool, error) {
+			if n, rest := c.schema.find(name); n != nil && n.leaf != nil {
+				v, _ := c.raw(n.leaf)
+				return scalarText(v, name, rest)
+			}
+			for _, env := range []string{name, EnvName(name)} {
+				if text, ok := os.LookupEnv(env); ok && text != "" {
+					return text, true, nil
+				}
+			}
+			v, ok := c.doc.other[uniformPath(name)]
+			if !ok {
+				return "", false, nil
+			}
+			return scalarText(v, name, "")
+		},
+	}
+}
+
+// scalarText is a value as the text of a placeholder. rest names a key inside a
+// map.
+func scalarText(v value, name, rest string) (string, bool, error) {
+	if rest != "" {
+		i := slices.IndexFunc(v.pairs, func(p pair) bool { return p.key == rest })
+		if i < 0 {
+			return "", false, nil
+		}
+		v = v.pairs[i].value
+	}
+	switch v.kind {
+	case kindMap:
+		return "", false, fmt.Errorf("placeholder ${%s} names a block of keys, not a value", excerpt(name))
+	case kindNull:
+		return "", false, nil
+	}
+	return v.String(), v.String() != "", nil
+}
+
+// validator is what a block may implement.
+type validator interface{ Validate() error }
+
+func (c *Config) validate(b Block) {
+	v, ok := b.Target.(validator)
+	if !ok {
+		return
+	}
+	err := v.Validate()
+	if err == nil {
+		return
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		key, reason, ok := strings.Cut(line, ": ")
+		if n, _ := c.schema.find(b.Prefix + "." + key); !ok || n == nil {
+			key, reason = "", line
+		}
+		c.Problem(strings.TrimSuffix(b.Prefix+"."+key, "."), reason)
+	}
+}
+
+// Problem adds a mistake found by a rule that looks at more than one block. The
+// value and its origin are filled in.
+func (c *Config) Problem(key, reason string) {
+	v := value{kind: kindNull}
+	if n, rest := c.schema.find(key); n != nil && n.leaf != nil {
+		if got, set := c.raw(n.leaf); set && rest == "" {
+			v = got
+		}
+	}
+	c.add(key, v, reason)
+}
+
+func (c *Config) add(key string, v value, reason string) {
+	p := Problem{Key: key, Value: v.String(), Origin: v.origin, Reason: reason}
+	if Secret(key) {
+		p.Value = masked
+	}
+	if !slices.Contains(c.problems, p) {
+		c.problems = append(c.problems, p)
+	}
+}
+
+// Set reports whether something other than the built-in default sets the key.
+func (c *Config) Set(key string) bool {
+	n, _ := c.schema.find(key)
+	if n == nil || n.leaf == nil {
+		return false
+	}
+	_, ok := c.raw(n.leaf)
+	return ok
+}
+
+// Err returns all problems as an [*Error], nil when there are none.
+func (c *Config) Err() error {
+	if len(c.problems) == 0 {
+		return nil
+	}
+	return &Error{Problems: slices.Clone(c.problems)}
+}

@@ -1,0 +1,149 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// tagName is the struct tag that names a key, the one viper's users know.
+const tagName = "mapstructure"
+
+// schema is the tree of all known keys, built from the fields of the blocks.
+type schema struct {
+	root   *node
+	leaves []*leaf // in the order of the blocks and their fields
+}
+
+// node is a name in the tree: a block of further names or, with a leaf, a key.
+type node struct {
+	key      string // canonical path
+	owned    bool   // unknown names below are worth a warning
+	children map[string]*node
+	leaf     *leaf
+}
+
+// leaf is a key that holds a value.
+type leaf struct {
+	key    string
+	typ    reflect.Type
+	fields []reflect.Value // more than one when blocks share a key
+}
+
+// isMap reports whether the names below the key are the user's own.
+func (l *leaf) isMap() bool { return l.typ.Kind() == reflect.Map }
+
+var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+
+func newSchema() *schema { return &schema{root: &node{children: map[string]*node{}}} }
+
+// own marks a prefix as ours: unknown names below are reported.
+func (s *schema) own(prefix string) { s.descend(prefix).owned = true }
+
+// descend returns the node of a canonical path, made when missing.
+func (s *schema) descend(path string) *node {
+	n := s.root
+	for name := range strings.SplitSeq(path, ".") {
+		n = n.child(name)
+	}
+	return n
+}
+
+func (n *node) child(name string) *node {
+	c := n.children[uniform(name)]
+	if c == nil {
+		key := name
+		if n.key != "" {
+			key = n.key + "." + name
+		}
+		c = &node{key: key, owned: n.owned, children: map[string]*node{}}
+		n.children[uniform(name)] = c
+	}
+	return c
+}
+
+// addBlock adds the fields of the struct that target points to.
+func (s *schema) addBlock(prefix string, target any) error {
+	v := reflect.ValueOf(target)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return fmt.Errorf("properties of %q are a %T, want a struct", prefix, target)
+	}
+	n := s.descend(prefix)
+	n.owned = true
+	return s.addStruct(n, v.Elem())
+}
+
+func (s *schema) addStruct(n *node, v reflect.Value) error {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		switch {
+		case !f.IsExported() || f.Tag.Get(tagName) == "-":
+		case squashed(f):
+			if err := s.addStruct(n, v.Field(i)); err != nil {
+				return err
+			}
+		default:
+			if err := s.addField(n.child(fieldName(f)), v.Field(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *schema) addField(c *node, v reflect.Value) error {
+	c.owned = true
+	if v.Kind() == reflect.Struct && !reflect.PointerTo(v.Type()).Implements(textUnmarshaler) {
+		return s.addStruct(c, v)
+	}
+	if c.leaf == nil {
+		c.leaf = &leaf{key: c.key, typ: v.Type()}
+		s.leaves = append(s.leaves, c.leaf)
+	}
+	if c.leaf.isMap() != (v.Kind() == reflect.Map) {
+		return fmt.Errorf("key %s is a map in one block of properties and a plain value in another", c.key)
+	}
+	c.leaf.fields = append(c.leaf.fields, v)
+	return nil
+}
+
+// find returns the key that a path in any spelling names. Below a map, rest is
+// the remaining path, case-exact.
+func (s *schema) find(path string) (found *node, rest string) {
+	n := s.root
+	segments := strings.Split(path, ".")
+	for i, segment := range segments {
+		if n.leaf != nil && n.leaf.isMap() {
+			return n, strings.Join(segments[i:], ".")
+		}
+		if n = n.children[uniform(segment)]; n == nil {
+			return nil, ""
+		}
+	}
+	return n, ""
+}
+
+// owned reports whether an unknown path lies below a prefix of ours.
+func (s *schema) owned(path string) bool {
+	n := s.root
+	for segment := range strings.SplitSeq(path, ".") {
+		c := n.children[uniform(segment)]
+		if c == nil {
+			break
+		}
+		n = c
+	}
+	return n.owned
+}
+
+// keys returns every known key, sorted.
+func (s *schema) keys() []string {
+	keys := make([]string, len(s.leaves))
+	for i, l := range s.leaves {
+		keys[i] = l.key
+	}
+	slices.Sort(keys)
+	return keys
+}

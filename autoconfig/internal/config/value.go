@@ -1,0 +1,94 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// value is a configured value as it was written: text, a list or a map. Text is
+// kept exactly ("1.10" stays "1.10"); it gets a type only when it meets a field.
+type value struct {
+	kind   kind
+	text   string
+	list   []value
+	pairs  []pair // in the order of the document
+	origin string // where it was written, for messages
+}
+
+type pair struct {
+	key   string // case-exact
+	value value
+}
+
+type kind int
+
+const (
+	kindText kind = iota
+	kindNull
+	kindList
+	kindMap
+)
+
+// set puts a pair in place of one with the same key, or at the end.
+func (v *value) set(key string, val value) {
+	i := slices.IndexFunc(v.pairs, func(p pair) bool { return p.key == key })
+	if i < 0 {
+		v.pairs = append(v.pairs, pair{key, val})
+		return
+	}
+	v.pairs[i].value = val
+}
+
+// String is the value as a message shows it.
+func (v value) String() string {
+	switch v.kind {
+	case kindNull:
+		return ""
+	case kindList:
+		parts := make([]string, len(v.list))
+		for i, e := range v.list {
+			parts[i] = e.String()
+		}
+		return strings.Join(parts, ",")
+	case kindMap:
+		parts := make([]string, len(v.pairs))
+		for i, p := range v.pairs {
+			shown := p.value.String()
+			if Secret(p.key) {
+				shown = masked
+			}
+			parts[i] = p.key + ": " + shown
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	return v.text
+}
+
+// valueOf turns a value from code into one that a document could have held.
+func valueOf(x any, origin string) value {
+	v := value{origin: origin}
+	if s, ok := x.(fmt.Stringer); ok { // time.Duration among them
+		v.text = s.String()
+		return v
+	}
+	switch rv := reflect.ValueOf(x); rv.Kind() {
+	case reflect.Invalid:
+		v.kind = kindNull
+	case reflect.Slice, reflect.Array:
+		v.kind = kindList
+		for i := range rv.Len() {
+			v.list = append(v.list, valueOf(rv.Index(i).Interface(), origin))
+		}
+	case reflect.Map:
+		v.kind = kindMap
+		for iter := rv.MapRange(); iter.Next(); {
+			v.pairs = append(v.pairs, pair{fmt.Sprint(iter.Key().Interface()), valueOf(iter.Value().Interface(), origin)})
+		}
+		slices.SortFunc(v.pairs, func(a, b pair) int { return strings.Compare(a.key, b.key) })
+	default:
+		v.text = fmt.Sprint(x)
+	}
+	return v
+}

@@ -1,0 +1,45 @@
+package autoconfig
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
+)
+
+// newLogger returns the logger that the block logging describes.
+func newLogger(p LoggingProperties, w io.Writer) *slog.Logger {
+	level, err := parseLevel(p.Level)
+	if err != nil {
+		level = slog.LevelInfo // unreachable with validated properties
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if p.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+func parseLevel(text string) (slog.Level, error) {
+	switch strings.ToLower(text) {
+	case "debug", "trace":
+		return slog.LevelDebug, nil
+	case "info":
+		return slog.LevelInfo, nil
+	case "warn":
+		return slog.LevelWarn, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, errors.New("must be debug, info, warn or error")
+}
+
+// logNotes says what reading the configuration found.
+func logNotes(l *slog.Logger, notes []config.Note) {
+	for _, n := range notes {
+		l.Log(context.Background(), n.Level, n.Text, n.Args...)
+	}
+}

@@ -1,0 +1,135 @@
+package autoconfig
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/gin-gonic/gin"
+	"go.uber.org/fx"
+
+	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
+)
+
+// boot is what the options of this package say, collected before the graph.
+type boot struct {
+	sources  config.Sources
+	blocks   []config.Block
+	supplies []func() fx.Option // after the blocks are decoded
+	engine   *gin.Engine
+	listener net.Listener
+	logger   *slog.Logger
+	plain    []fx.Option
+}
+
+// bootOption is an fx.Option that New takes out of the list. Where it is applied
+// all the same, it was hidden in an option of fx and would have no effect: the
+// embedded option turns that into an error.
+type bootOption struct {
+	fx.Option
+	apply func(*boot)
+}
+
+func newBootOption(name string, apply func(*boot)) fx.Option {
+	hidden := fmt.Errorf("autoconfig.%s has no effect inside fx.Options or fx.Module: give it to autoconfig.New or autoconfig.Run, or group with autoconfig.Options", name)
+	return bootOption{fx.Error(hidden), apply}
+}
+
+// Options groups options of this package with options of fx, as fx.Options does
+// for the latter alone. A module that brings its own properties is one of these.
+func Options(opts ...fx.Option) fx.Option {
+	return newBootOption("Options", func(b *boot) { b.collect(opts) })
+}
+
+func (b *boot) collect(opts []fx.Option) {
+	for _, o := range opts {
+		if own, ok := o.(bootOption); ok {
+			own.apply(b)
+			continue
+		}
+		b.plain = append(b.plain, o)
+	}
+}
+
+// ConfigFile names the YAML file. Without it, the environment variable
+// ROLLCALL_CONFIG does, else application.yaml or application.yml in the working
+// directory or in its folder config is read when it exists. The last one counts.
+func ConfigFile(path string) fx.Option {
+	return newBootOption("ConfigFile", func(b *boot) { b.sources.File, b.sources.Text = path, "" })
+}
+
+// ConfigYAML is the YAML document itself, in place of a file.
+func ConfigYAML(text string) fx.Option {
+	return newBootOption("ConfigYAML", func(b *boot) { b.sources.Text = text })
+}
+
+// Property sets a key above everything else, for command line flags and tests.
+// A value is text as the YAML file would hold it, or the Go value itself. A key
+// may end inside a map, as cloud.nacos.discovery.metadata.zone does.
+func Property(key string, value any) fx.Option {
+	return newBootOption("Property", func(b *boot) {
+		b.sources.Properties = append(b.sources.Properties, config.Setting{Key: key, Value: value})
+	})
+}
+
+// Default sets a key below the file and the environment, and above the defaults
+// of this package: what an application or module of this kind usually wants.
+func Default(key string, value any) fx.Option {
+	return newBootOption("Default", func(b *boot) {
+		b.sources.Defaults = append(b.sources.Defaults, config.Setting{Key: key, Value: value})
+	})
+}
+
+// Properties reads the block of keys below prefix into a T, by the same rules as
+// the blocks of this package, and provides it to the graph as T. defaults holds
+// the defaults. Keys are the fields' names in kebab-case or their mapstructure
+// tags; nested structs are nested blocks.
+//
+// When *T has a method Validate() error, each line of its error is reported with
+// all other mistakes of the configuration; a line begins with the key below the
+// prefix and a colon, as in "sender.port: must be above 0", and gets the full
+// key, the value and its origin added.
+func Properties[T any](prefix string, defaults T) fx.Option {
+	return newBootOption("Properties", func(b *boot) {
+		properties(b, prefix, defaults)
+	})
+}
+
+// properties adds a block and has it supplied to the graph. The target holds the
+// values once the configuration is loaded.
+func properties[T any](b *boot, prefix string, defaults T) *T {
+	target := &defaults
+	b.blocks = append(b.blocks, config.Block{Prefix: prefix, Target: target})
+	b.supplies = append(b.supplies, func() fx.Option {
+		return fx.Provide(func() T { return *target })
+	})
+	return target
+}
+
+// Engine serves with an engine of the application's own, as it is: its mode,
+// middlewares and routes. Only the actuator's routes are added.
+func Engine(e *gin.Engine) fx.Option {
+	if e == nil {
+		return fx.Error(errors.New("autoconfig.Engine: the engine is nil"))
+	}
+	return newBootOption("Engine", func(b *boot) { b.engine = e })
+}
+
+// Listener serves on a listener of the application's own, for socket activation
+// and tests. server.address and server.port then play no part.
+func Listener(l net.Listener) fx.Option {
+	if l == nil {
+		return fx.Error(errors.New("autoconfig.Listener: the listener is nil"))
+	}
+	return newBootOption("Listener", func(b *boot) { b.listener = l })
+}
+
+// Logger logs to a logger of the application's own; the block logging then plays
+// no part. fx.Replace and fx.Decorate do the same.
+func Logger(l *slog.Logger) fx.Option {
+	if l == nil {
+		return fx.Error(errors.New("autoconfig.Logger: the logger is nil"))
+	}
+	return newBootOption("Logger", func(b *boot) { b.logger = l })
+}

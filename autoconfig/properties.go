@@ -1,0 +1,116 @@
+package autoconfig
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ApplicationProperties is the block application.
+type ApplicationProperties struct {
+	// Name of the application, and of its service unless
+	// cloud.nacos.discovery.service says otherwise. Required to register.
+	Name string `mapstructure:"name"`
+}
+
+// ShutdownMode says how the web server ends.
+type ShutdownMode string
+
+// The ways a web server ends.
+const (
+	// ShutdownGraceful accepts no new connections and lets requests finish, for
+	// server.shutdown-timeout at most.
+	ShutdownGraceful ShutdownMode = "graceful"
+	// ShutdownImmediate closes all connections.
+	ShutdownImmediate ShutdownMode = "immediate"
+)
+
+// ServerProperties is the block server: the web server.
+type ServerProperties struct {
+	// Address to listen on, an IP literal or host name; "" is all of them.
+	Address string `mapstructure:"address"`
+	// Port to listen on, 8080. 0 takes a free one, which is then the one that is
+	// registered. -1 means no web server at all.
+	Port int `mapstructure:"port"`
+	// ContextPath is a prefix of all paths, actuator included: /shop. Handlers see
+	// paths without it. "" and "/" mean none.
+	ContextPath string `mapstructure:"context-path"`
+	// Shutdown is graceful (default) or immediate.
+	Shutdown ShutdownMode `mapstructure:"shutdown"`
+	// ShutdownTimeout bounds the graceful shutdown, 20s. Deregistration, drain and
+	// this together should fit what an orchestrator waits, usually 30s.
+	ShutdownTimeout time.Duration `mapstructure:"shutdown-timeout"`
+}
+
+// DefaultServerProperties returns the defaults of the block server.
+func DefaultServerProperties() ServerProperties {
+	return ServerProperties{Port: 8080, Shutdown: ShutdownGraceful, ShutdownTimeout: 20 * time.Second}
+}
+
+// Validate reports every value that cannot work.
+func (p *ServerProperties) Validate() error {
+	var errs []error
+	if p.Port < -1 || p.Port > 65535 {
+		errs = append(errs, errors.New("port: must be 0 to 65535, or -1 for no web server"))
+	}
+	if p.Shutdown != ShutdownGraceful && p.Shutdown != ShutdownImmediate {
+		errs = append(errs, errors.New("shutdown: must be graceful or immediate"))
+	}
+	if strings.ContainsAny(p.ContextPath, "?#*: ") {
+		errs = append(errs, errors.New("context-path: must be a plain path such as /shop"))
+	}
+	errs = append(errs, positive("shutdown-timeout", p.ShutdownTimeout))
+	return errors.Join(errs...)
+}
+
+// contextPath returns the context path with one leading and no trailing slash,
+// "" for none.
+func (p *ServerProperties) contextPath() string {
+	trimmed := strings.Trim(p.ContextPath, "/")
+	if trimmed == "" {
+		return ""
+	}
+	return "/" + trimmed
+}
+
+// LoggingProperties is the block logging.
+type LoggingProperties struct {
+	// Level is debug, info (default), warn or error.
+	Level string `mapstructure:"level"`
+	// Format is text (default) or json.
+	Format string `mapstructure:"format"`
+}
+
+// DefaultLoggingProperties returns the defaults of the block logging.
+func DefaultLoggingProperties() LoggingProperties {
+	return LoggingProperties{Level: "info", Format: "text"}
+}
+
+// Validate reports every value that cannot work.
+func (p *LoggingProperties) Validate() error {
+	var errs []error
+	if _, err := parseLevel(p.Level); err != nil {
+		errs = append(errs, fmt.Errorf("level: %w", err))
+	}
+	if p.Format != "text" && p.Format != "json" {
+		errs = append(errs, errors.New("format: must be text or json"))
+	}
+	return errors.Join(errs...)
+}
+
+// positive is the rule of a duration that must be more than nothing.
+func positive(key string, d time.Duration) error {
+	if d <= 0 {
+		return fmt.Errorf("%s: must be more than 0", key)
+	}
+	return nil
+}
+
+// notNegative is the rule of a duration for which 0 has a meaning.
+func notNegative(key string, d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("%s: must not be negative", key)
+	}
+	return nil
+}
