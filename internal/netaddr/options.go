@@ -159,8 +159,8 @@ func parseHost(text string) (string, error) {
 // send to.
 func parseAddr(text string) (netip.Addr, error) {
 	text = strings.TrimSpace(text)
-	if inner, ok := strings.CutPrefix(text, "["); ok {
-		text = strings.TrimSuffix(inner, "]")
+	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+		text = text[1 : len(text)-1]
 	}
 	addr, err := netip.ParseAddr(text)
 	switch {

@@ -240,7 +240,7 @@ func (r rules) take(choice *Choice, found []candidate, rule string) bool {
 		}
 		return false
 	}
-	if r.IPType == "" && v6 >= 0 {
+	if r.IPType == "" && v6 >= 0 && !found[v6].addr.IsLoopback() {
 		choice.IPv6 = "[" + found[v6].addr.String() + "]"
 	}
 	for i, c := range found {
