@@ -1,0 +1,172 @@
+package nacosclient
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// DefaultPort is the port of a server given without one and without a scheme.
+const DefaultPort = 8848
+
+// endpoint is one server, ready to have a path appended.
+type endpoint struct {
+	// entry is the text of the configuration, for errors.
+	entry string
+	// host is the name or address without port and brackets.
+	host string
+	// base is scheme, authority and context path, without a slash at the end.
+	base string
+}
+
+// endpoints parses all servers; the error names each bad entry.
+func (o Options) endpoints() ([]endpoint, error) {
+	contextPath, err := parseContextPath(o.ContextPath)
+	errs := []error{err}
+	scheme := "http"
+	if o.TLS != nil {
+		scheme = "https"
+	}
+	var all []endpoint
+	seen := make(map[string]bool)
+	for _, entry := range o.Servers {
+		e, err := parseServer(entry, scheme, contextPath)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("server %q: %w", entry, err))
+			continue
+		}
+		if !seen[e.base] {
+			seen[e.base] = true
+			all = append(all, e)
+		}
+	}
+	if len(o.Servers) == 0 {
+		errs = append(errs, errors.New("no server is configured"))
+	}
+	return all, errors.Join(errs...)
+}
+
+// parseServer reads one entry of the server list (C-R17).
+func parseServer(entry, scheme, contextPath string) (endpoint, error) {
+	text := strings.TrimSpace(entry)
+	if text == "" {
+		return endpoint{}, errors.New("is empty")
+	}
+	if !strings.Contains(text, "://") {
+		host, err := parseHostPort(strings.TrimSuffix(text, "/"))
+		if err != nil {
+			return endpoint{}, err
+		}
+		return endpoint{entry, hostname(host), scheme + "://" + host + contextPath}, nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return endpoint{}, errors.New("is no URL")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return endpoint{}, fmt.Errorf("scheme %q is neither http nor https", u.Scheme)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return endpoint{}, errors.New("a server URL has only host, port and context path")
+	}
+	if err := checkHost(u.Hostname(), strings.HasPrefix(u.Host, "[")); err != nil {
+		return endpoint{}, err
+	}
+	if strings.HasSuffix(u.Host, ":") {
+		return endpoint{}, errors.New("the port is missing after the colon")
+	}
+	if port := u.Port(); port != "" {
+		if err := checkPort(port); err != nil {
+			return endpoint{}, err
+		}
+	}
+	if path := strings.Trim(u.Path, "/"); path != "" {
+		if contextPath, err = parseContextPath(path); err != nil {
+			return endpoint{}, err
+		}
+	}
+	return endpoint{entry, u.Hostname(), u.Scheme + "://" + u.Host + contextPath}, nil
+}
+
+// parseHostPort reads the forms without a scheme and completes the port.
+func parseHostPort(text string) (string, error) {
+	host, port := text, strconv.Itoa(DefaultPort)
+	bracketed := strings.HasPrefix(text, "[")
+	switch {
+	case bracketed && strings.HasSuffix(text, "]"):
+		host = text[1 : len(text)-1]
+	case strings.Count(text, ":") > 1 && !bracketed:
+		return "", errors.New("an IPv6 address stands in brackets, [::1]:8848")
+	case strings.Contains(text, ":"):
+		var err error
+		if host, port, err = net.SplitHostPort(text); err != nil {
+			return "", errors.New("is not of the form host:port")
+		}
+	}
+	if err := checkHost(host, bracketed); err != nil {
+		return "", err
+	}
+	if err := checkPort(port); err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+func hostname(hostPort string) string {
+	host, _, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return hostPort
+	}
+	return host
+}
+
+func checkPort(text string) error {
+	if n, err := strconv.ParseUint(text, 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("port %q is not 1 to 65535", text)
+	}
+	return nil
+}
+
+// checkHost accepts address literals and names of letters, digits, "-", "_" and
+// ".", with which people name containers and hosts.
+func checkHost(host string, bracketed bool) error {
+	addr, err := netip.ParseAddr(host)
+	switch {
+	case host == "":
+		return errors.New("the host is missing")
+	case bracketed && (err != nil || !addr.Is6() || addr.Zone() != ""):
+		return fmt.Errorf("%q is no IPv6 address", host)
+	case err == nil:
+		return nil
+	}
+	for _, r := range host {
+		if r > 127 || !strings.ContainsRune("-_.", r) && !isAlphanumeric(r) {
+			return fmt.Errorf("host %q holds %q", host, r)
+		}
+	}
+	if strings.Trim(host, "0123456789.") == "" {
+		return fmt.Errorf("%q is no IPv4 address", host)
+	}
+	return nil
+}
+
+func isAlphanumeric(r rune) bool {
+	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+}
+
+// parseContextPath returns the prefix of all paths, "" or "/a/b" (C-R18).
+func parseContextPath(text string) (string, error) {
+	trimmed := strings.Trim(strings.TrimSpace(text), "/")
+	if trimmed == "" {
+		return "", nil
+	}
+	for _, segment := range strings.Split(trimmed, "/") {
+		if segment == "" || segment == "." || segment == ".." || strings.ContainsAny(segment, "?#% \\") {
+			return "", fmt.Errorf("context path %q holds the segment %q", text, segment)
+		}
+	}
+	return "/" + trimmed, nil
+}

@@ -1,0 +1,50 @@
+package nacosclient
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/rollcall-go/rollcall/internal/wire"
+)
+
+// ErrClosed says that the client was closed before the call or during it.
+var ErrClosed = errors.New("nacos client is closed")
+
+// Error is one failed request to one server.
+type Error struct {
+	// Request is the method and path, such as "PUT /v1/ns/instance/beat".
+	Request string
+	// Server is the entry of the server list.
+	Server string
+	// Status is the HTTP status, 0 when there was no answer.
+	Status int
+	// Body is the beginning of the answer.
+	Body string
+	// Err is why there was no answer, or why it could not be read; nil where
+	// Status says it all.
+	Err error
+}
+
+// Error names request, server, status and the beginning of the answer.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s at %s", e.Request, e.Server)
+	if e.Status != 0 {
+		b.WriteString(": status " + strconv.Itoa(e.Status))
+	}
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	if e.Body != "" {
+		fmt.Fprintf(&b, ": %q", e.Body)
+	}
+	return b.String()
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// excerpt bounds a body for an [Error].
+func excerpt(body []byte) string { return wire.Excerpt(strings.TrimSpace(string(body))) }

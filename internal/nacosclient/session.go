@@ -1,0 +1,139 @@
+package nacosclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+const (
+	// loginPause is how long a failed login is not repeated, so that wrong
+	// credentials do not hammer the server.
+	loginPause = 5 * time.Second
+	// defaultTokenLife applies when the server does not state one.
+	defaultTokenLife = 18000 * time.Second
+)
+
+// session is the token of the login and its life.
+type session struct {
+	username, password string
+	// turn holds one token: whoever has it logs in, the others wait.
+	turn chan struct{}
+
+	mu      sync.Mutex
+	token   string
+	renewAt time.Time
+	// quietUntil is when a failed login may be repeated.
+	quietUntil time.Time
+	err        error
+}
+
+func newSession(username, password string) *session {
+	return &session{username: username, password: password, turn: make(chan struct{}, 1)}
+}
+
+func (s *session) wanted() bool { return s.username != "" }
+
+func (s *session) lastError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// current returns the token and whether it is younger than 90 % of its life.
+func (s *session) current() (token string, fresh bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.token, s.token != "" && time.Now().Before(s.renewAt)
+}
+
+func (s *session) quiet() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Before(s.quietUntil)
+}
+
+func (s *session) accept(token string, life time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.token, s.renewAt, s.quietUntil, s.err = token, time.Now().Add(life*9/10), time.Time{}, nil
+}
+
+func (s *session) refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quietUntil, s.err = time.Now().Add(loginPause), err
+}
+
+// token returns the token to send, after a login where it is due. When the login
+// fails the old token is sent, or none: a server without authentication answers
+// all the same.
+func (c *Client) token(ctx context.Context) string {
+	if !c.session.wanted() {
+		return ""
+	}
+	token, fresh := c.session.current()
+	if fresh {
+		return token
+	}
+	return c.login(ctx, token)
+}
+
+// login replaces the token stale and returns the one to use from now on, which
+// is stale when the login failed. Of several callers one logs in.
+func (c *Client) login(ctx context.Context, stale string) string {
+	s := c.session
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return stale
+	}
+	if token, fresh := s.current(); fresh && token != stale {
+		return token
+	}
+	if s.quiet() {
+		return stale
+	}
+	var reply struct {
+		AccessToken string `json:"accessToken"`
+		TokenTTL    int64  `json:"tokenTtl"`
+	}
+	r := request{
+		method: http.MethodPost,
+		path:   "/v1/auth/users/login",
+		query:  url.Values{"username": {s.username}},
+		form:   url.Values{"password": {s.password}},
+		limit:  smallAnswer,
+		secret: true,
+		decode: func(body []byte) error {
+			if err := json.Unmarshal(body, &reply); err != nil {
+				return err
+			}
+			if reply.AccessToken == "" {
+				return errors.New("the reply has no accessToken")
+			}
+			return nil
+		},
+	}
+	err := c.visit(ctx, r, func(ctx context.Context, e endpoint) error { return c.send(ctx, e, r, "") })
+	if err != nil {
+		// A caller who gave up says nothing about the login.
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			s.refuse(err)
+			c.logger.Warn("login to the registry failed", slog.Any("error", err))
+		}
+		return stale
+	}
+	life := time.Duration(reply.TokenTTL) * time.Second
+	if life <= 0 {
+		life = defaultTokenLife
+	}
+	s.accept(reply.AccessToken, life)
+	return reply.AccessToken
+}

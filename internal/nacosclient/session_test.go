@@ -1,0 +1,147 @@
+package nacosclient_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-go/rollcall/internal/nacosclient"
+	"github.com/rollcall-go/rollcall/internal/testutil"
+)
+
+const loginPath = "/auth/users/login"
+
+func withLogin(o *nacosclient.Options) { o.Username, o.Password = "nacos", "s3cr&t" }
+
+func TestCR10_LoginInTheContractsForm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1)
+		c.nodes[0].RequireLogin("nacos", "s3cr&t", time.Hour)
+		client := c.client(t, withLogin)
+		require.NoError(t, client.Register(t.Context(), registration()))
+		require.NoError(t, client.LoginError())
+		logins := c.nodes[0].Requests(http.MethodPost, loginPath)
+		require.Len(t, logins, 1)
+		require.Equal(t, "nacos", logins[0].Query.Get("username"))
+		require.Equal(t, "s3cr&t", logins[0].Form.Get("password"))
+		require.False(t, logins[0].Query.Has("password"), "never in a request line")
+		require.Equal(t, "token-1", c.nodes[0].Requests(http.MethodPost, "/ns/instance")[0].Query.Get("accessToken"))
+	})
+}
+
+func TestCR10_TokenIsRenewedAtNinetyPercentOfItsLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1)
+		c.nodes[0].RequireLogin("nacos", "s3cr&t", 100*time.Second)
+		client := c.client(t, withLogin)
+		ask := func() int {
+			_, err := client.ServerStatus(t.Context())
+			require.NoError(t, err)
+			return len(c.nodes[0].Requests(http.MethodPost, loginPath))
+		}
+		require.Equal(t, 1, ask())
+		time.Sleep(89 * time.Second)
+		require.Equal(t, 1, ask())
+		time.Sleep(2 * time.Second)
+		require.Equal(t, 2, ask())
+	})
+}
+
+func TestCR10_ForbiddenLogsInOnceAndRepeatsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1)
+		c.nodes[0].RequireLogin("nacos", "s3cr&t", time.Hour)
+		client := c.client(t, withLogin)
+		_, err := client.ServerStatus(t.Context())
+		require.NoError(t, err)
+		c.nodes[0].RevokeTokens()
+		c.forget()
+		_, err = client.ServerStatus(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []int{3}, c.requests(), "403, login, repeat")
+
+		// A right that is missing is not cured by a login.
+		c.nodes[0].SetFault(func(r testutil.Request) *testutil.Fault {
+			if r.Is(http.MethodGet, "/ns/operator/metrics") {
+				return &testutil.Fault{Status: 403, Body: "authorization failed!"}
+			}
+			return nil
+		})
+		c.forget()
+		_, err = client.ServerStatus(t.Context())
+		require.ErrorContains(t, err, "authorization failed!")
+		require.Equal(t, []int{3}, c.requests())
+	})
+}
+
+func TestCR10_LoginFailureIsVisible(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1)
+		c.nodes[0].RequireLogin("nacos", "other", time.Hour)
+		client := c.client(t, withLogin)
+		_, err := client.ServerStatus(t.Context())
+		require.ErrorContains(t, err, "unknown user!", "the caller learns why it is forbidden")
+		require.ErrorContains(t, client.LoginError(), "unknown user!")
+		require.NotContains(t, err.Error(), "s3cr")
+		require.Len(t, c.nodes[0].Requests(http.MethodPost, loginPath), 1)
+		_, err = client.ServerStatus(t.Context())
+		require.Error(t, err)
+		require.Len(t, c.nodes[0].Requests(http.MethodPost, loginPath), 1, "wrong credentials do not hammer the server")
+
+		c.nodes[0].RequireLogin("nacos", "s3cr&t", time.Hour)
+		time.Sleep(6 * time.Second)
+		_, err = client.ServerStatus(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, client.LoginError())
+	})
+}
+
+func TestCR10_LoginOnTheNextServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 2)
+		require.NoError(t, c.listeners[0].Close())
+		c.nodes[1].RequireLogin("nacos", "s3cr&t", time.Hour)
+		_, err := c.client(t, withLogin).ServerStatus(t.Context())
+		require.NoError(t, err)
+	})
+}
+
+func TestCR10_AFailedLoginDoesNotStopAServerWithoutOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1)
+		c.nodes[0].SetFault(func(r testutil.Request) *testutil.Fault {
+			if r.Is(http.MethodPost, loginPath) {
+				return &testutil.Fault{Status: 404}
+			}
+			return nil
+		})
+		client := c.client(t, withLogin)
+		_, err := client.ServerStatus(t.Context())
+		require.NoError(t, err)
+		require.Error(t, client.LoginError())
+	})
+}
+
+func TestCR10_ManyCallersLogInOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1)
+		c.nodes[0].RequireLogin("nacos", "s3cr&t", time.Hour)
+		client := c.client(t, withLogin)
+		for range 2 {
+			var all sync.WaitGroup
+			for range 20 {
+				all.Go(func() {
+					_, err := client.ServerStatus(t.Context())
+					require.NoError(t, err)
+				})
+			}
+			all.Wait()
+			c.nodes[0].RevokeTokens()
+		}
+		require.Len(t, c.nodes[0].Requests(http.MethodPost, loginPath), 2)
+	})
+}

@@ -1,0 +1,234 @@
+package nacos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rollcall-go/rollcall/internal/nacosclient"
+	"github.com/rollcall-go/rollcall/registry"
+)
+
+// closeTimeout bounds Close (C-R4).
+const closeTimeout = 2 * time.Second
+
+// Registry is a [registry.ServiceRegistry] over a Nacos server. It keeps the
+// desired state of every registration and restores it whenever the server has
+// lost it (C-R5).
+type Registry struct {
+	client     *nacosclient.Client
+	ownClient  bool
+	allowShort bool
+	logger     *slog.Logger
+
+	// ctx ends with the registry.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	slots  map[registry.Key]*slot
+}
+
+var _ registry.ServiceRegistry = (*Registry)(nil)
+
+// New returns a registry. It does not wait for the network: a server that is
+// away is an error of Register.
+func New(o Options) (*Registry, error) {
+	client, own, err := o.connect()
+	if err != nil {
+		return nil, fmt.Errorf("nacos registry: %w", err)
+	}
+	logger := o.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Registry{
+		client: client, ownClient: own, allowShort: o.AllowShortBeat, logger: logger,
+		ctx: ctx, cancel: cancel, slots: make(map[registry.Key]*slot),
+	}, nil
+}
+
+// Register implements [registry.ServiceRegistry]. An ephemeral instance beats
+// from one interval later on, by preserved.heart.beat.interval of its metadata
+// until the server says otherwise. It refuses what the server would refuse, and
+// beat times that cannot work. To replace a registration its beats are stopped
+// first; like those of a new one, they go on only after a register that
+// succeeded.
+func (r *Registry) Register(ctx context.Context, reg registry.Registration) error {
+	reg, key := r.normalize(reg)
+	if err := r.client.Check(reg); err != nil {
+		return fmt.Errorf("register: %w", err)
+	}
+	var interval time.Duration
+	if reg.Ephemeral {
+		var err error
+		if interval, err = beatInterval(reg.Metadata, r.allowShort); err != nil {
+			return fmt.Errorf("register %s: %w", describe(reg), err)
+		}
+	}
+	ctx, s, leave, err := r.enter(ctx, key)
+	if err != nil {
+		return fmt.Errorf("register %s: %w", describe(reg), err)
+	}
+	defer leave()
+	old := r.release(ctx, s)
+	if old != nil && old.wanted().Ephemeral != reg.Ephemeral {
+		// The server keeps the two kinds apart; the old one would stay.
+		if err := r.client.Deregister(ctx, old.wanted()); err != nil {
+			return fmt.Errorf("register %s: take out its other kind: %w", describe(reg), r.explain(err))
+		}
+	}
+	if err := r.client.Register(ctx, reg); err != nil {
+		return fmt.Errorf("register %s: %w", describe(reg), r.explain(err))
+	}
+	if err := r.keep(s, newKeeper(r, s, key, reg, interval)); err != nil {
+		return fmt.Errorf("register %s: %w", describe(reg), err)
+	}
+	return nil
+}
+
+// Deregister implements [registry.ServiceRegistry]. The instance is taken out as
+// the kind it was registered as (client case 23), on another server where one
+// fails (C-R8).
+func (r *Registry) Deregister(ctx context.Context, reg registry.Registration) error {
+	reg, key := r.normalize(reg)
+	ctx, s, leave, err := r.enter(ctx, key)
+	if err != nil {
+		return fmt.Errorf("deregister %s: %w", describe(reg), err)
+	}
+	defer leave()
+	if old := r.release(ctx, s); old != nil {
+		reg = old.wanted()
+	}
+	if err := r.client.Deregister(ctx, reg); err != nil {
+		return fmt.Errorf("deregister %s: %w", describe(reg), r.explain(err))
+	}
+	return nil
+}
+
+// SetStatus implements [registry.ServiceRegistry] by an update of the whole
+// instance with the enabled flag.
+func (r *Registry) SetStatus(ctx context.Context, reg registry.Registration, status registry.Status) error {
+	reg, key := r.normalize(reg)
+	if status != registry.StatusUp && status != registry.StatusDown {
+		return fmt.Errorf("set status %q: %w", status, registry.ErrUnknownStatus)
+	}
+	ctx, s, leave, err := r.enter(ctx, key)
+	if err != nil {
+		return fmt.Errorf("set status of %s: %w", describe(reg), err)
+	}
+	defer leave()
+	if s.kept == nil {
+		return fmt.Errorf("set status of %s: %w", describe(reg), registry.ErrNotFound)
+	}
+	desired := s.kept.wanted()
+	desired.Enabled = status == registry.StatusUp
+	if err := r.client.Update(ctx, desired); err != nil {
+		return fmt.Errorf("set status of %s: %w", describe(reg), r.explain(err))
+	}
+	s.kept.want(desired)
+	return nil
+}
+
+// Status implements [registry.ServiceRegistry] from the desired state, without
+// asking the server.
+func (r *Registry) Status(_ context.Context, reg registry.Registration) (registry.Status, error) {
+	reg, key := r.normalize(reg)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return "", registry.ErrClosed
+	}
+	s := r.slots[key]
+	switch {
+	case s == nil || s.kept == nil:
+		return "", fmt.Errorf("status of %s: %w", describe(reg), registry.ErrNotFound)
+	case s.kept.wanted().Enabled:
+		return registry.StatusUp, nil
+	}
+	return registry.StatusDown, nil
+}
+
+// Beats returns the state of the beats of every registration, sorted by service
+// and address. After Close it is empty.
+func (r *Registry) Beats() []BeatState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	var states []BeatState
+	for _, s := range r.slots {
+		if s.kept != nil {
+			states = append(states, s.kept.beatState())
+		}
+	}
+	slices.SortFunc(states, func(a, b BeatState) int { return strings.Compare(sortKey(a.Key), sortKey(b.Key)) })
+	return states
+}
+
+func sortKey(k registry.Key) string {
+	return fmt.Sprintf("%s\x00%s\x00%s\x00%05d", k.Service, k.Cluster, k.IP, k.Port)
+}
+
+// Close implements [registry.ServiceRegistry]: it ends calls and beats, without
+// deregistering. The error names the registrations whose beats did not end in
+// time.
+func (r *Registry) Close() error {
+	limit, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	r.mu.Lock()
+	r.closed = true
+	var kept []*keeper
+	for _, s := range r.slots {
+		if s.kept != nil {
+			kept = append(kept, s.kept)
+		}
+	}
+	r.mu.Unlock()
+	r.cancel()
+
+	var errs []error
+	if r.ownClient {
+		errs = append(errs, r.client.Close())
+	}
+	for _, k := range kept {
+		if !k.join(limit) {
+			errs = append(errs, fmt.Errorf("the beats of %s did not end", describe(k.wanted())))
+		}
+	}
+	err := errors.Join(errs...)
+	if err != nil {
+		return fmt.Errorf("close nacos registry: %w", err)
+	}
+	return nil
+}
+
+// normalize completes what a registration leaves out, so that equal ones have
+// equal keys.
+func (r *Registry) normalize(reg registry.Registration) (registry.Registration, registry.Key) {
+	reg.Instance = reg.Clone()
+	reg.Service = r.client.Resolve(reg.Service)
+	key := reg.Key()
+	reg.IP, reg.Cluster = key.IP, key.Cluster
+	return reg, key
+}
+
+// explain gives the errors of a closed client or registry their public name.
+func (r *Registry) explain(err error) error {
+	if errors.Is(err, nacosclient.ErrClosed) || r.ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", registry.ErrClosed, err)
+	}
+	return err
+}
+
+func describe(reg registry.Registration) string {
+	return reg.Address() + " of " + reg.Service.String()
+}
