@@ -16,9 +16,9 @@ import (
 
 func TestCalls_CarryWhatTheContractSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 1)
-		fake := c.nodes[0]
-		client := c.client(t, func(o *nacosclient.Options) { o.AppName, o.Namespace = "shop", "dev" })
+		c := testutil.NewCluster(t, 1)
+		fake := c.Nodes[0]
+		client := newClient(t, c, func(o *nacosclient.Options) { o.AppName, o.Namespace = "shop", "dev" })
 		r := registration()
 		r.Service.Namespace = "" // the client's
 
@@ -74,16 +74,16 @@ func TestCalls_CarryWhatTheContractSays(t *testing.T) {
 
 func TestCalls_List(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 1)
-		client := c.client(t, nil)
-		c.nodes[0].Put("public", "g@@s", testutil.FakeInstance{IP: "192.0.2.9", Port: 1, Weight: 0.5, Healthy: true, Enabled: true, Ephemeral: true})
+		c := testutil.NewCluster(t, 1)
+		client := newClient(t, c, nil)
+		c.Nodes[0].Put("public", "g@@s", testutil.FakeInstance{IP: "192.0.2.9", Port: 1, Weight: 0.5, Healthy: true, Enabled: true, Ephemeral: true})
 		list, err := client.List(t.Context(), registry.ServiceID{Group: "g", Name: "s"}, 4000, "192.0.2.8")
 		require.NoError(t, err)
 		require.Equal(t, "g@@s", list.Name)
 		require.Equal(t, int64(3000), list.CacheMillis)
 		require.Len(t, list.Hosts, 1)
 		require.Equal(t, "192.0.2.9#1#DEFAULT#g@@s", list.Hosts[0].InstanceID)
-		q := c.nodes[0].Requests(http.MethodGet, "/ns/instance/list")[0].Query
+		q := c.Nodes[0].Requests(http.MethodGet, "/ns/instance/list")[0].Query
 		for name, want := range map[string]string{
 			"namespaceId": "public", "serviceName": "g@@s", "clusters": "", "udpPort": "4000", "clientIP": "192.0.2.8", "healthyOnly": "false",
 		} {
@@ -101,8 +101,8 @@ func TestCalls_List(t *testing.T) {
 
 func TestCalls_RefuseWhatTheServerWould(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 1)
-		client := c.client(t, nil)
+		c := testutil.NewCluster(t, 1)
+		client := newClient(t, c, nil)
 		for name, change := range map[string]func(*registry.Registration){
 			"no name":      func(r *registry.Registration) { r.Service.Name = "" },
 			"joined name":  func(r *registry.Registration) { r.Service.Name = "g@@s" },
@@ -124,17 +124,17 @@ func TestCalls_RefuseWhatTheServerWould(t *testing.T) {
 		}
 		_, err := client.List(t.Context(), registry.ServiceID{Name: "a b"}, 0, "")
 		require.Error(t, err)
-		require.Equal(t, []int{0}, c.requests())
+		require.Equal(t, []int{0}, c.Requests())
 	})
 }
 
 func TestCR4_CloseEndsCallsAndIsFinal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 2)
-		for _, node := range c.nodes {
-			node.SetFault(always(silent))
+		c := testutil.NewCluster(t, 2)
+		for _, node := range c.Nodes {
+			node.SetFault(testutil.Always(silent))
 		}
-		client := c.client(t, nil)
+		client := newClient(t, c, nil)
 		ended := make(chan error, 50)
 		for range cap(ended) {
 			go func() {

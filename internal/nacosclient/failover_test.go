@@ -24,21 +24,21 @@ func TestCase14_EachServerOncePerRequest(t *testing.T) {
 		kinds := rapid.SliceOfN(rapid.SampledFrom([]string{"up", "refuses", "broken"}), n, n).Draw(rt, "kinds")
 		start := rapid.IntRange(0, n-1).Draw(rt, "start")
 		synctest.Test(t, func(t *testing.T) {
-			c := newCluster(t, n)
+			c := testutil.NewCluster(t, n)
 			for i, kind := range kinds {
 				switch kind {
 				case "refuses":
-					require.NoError(t, c.listeners[i].Close())
+					require.NoError(t, c.Listeners[i].Close())
 				case "broken":
-					c.nodes[i].SetFault(always(testutil.Fault{Status: 500, Body: "broken"}))
+					c.Nodes[i].SetFault(testutil.Always(testutil.Fault{Status: 500, Body: "broken"}))
 				}
 			}
-			client := c.client(t, func(o *nacosclient.Options) { o.Rand = func(int) int { return start } })
+			client := newClient(t, c, func(o *nacosclient.Options) { o.Rand = func(int) int { return start } })
 			for range 3 {
-				c.forget()
+				c.ForgetRequests()
 				_, err := client.ServerStatus(t.Context())
 				require.Equal(t, slices.Contains(kinds, "up"), err == nil, "%v", err)
-				require.LessOrEqual(t, slices.Max(c.requests()), 1, "a server was asked twice")
+				require.LessOrEqual(t, slices.Max(c.Requests()), 1, "a server was asked twice")
 			}
 		})
 	})
@@ -46,38 +46,38 @@ func TestCase14_EachServerOncePerRequest(t *testing.T) {
 
 func TestCR9_RandomStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 3)
+		c := testutil.NewCluster(t, 3)
 		next := 0
-		client := c.client(t, func(o *nacosclient.Options) {
+		client := newClient(t, c, func(o *nacosclient.Options) {
 			o.Rand = func(n int) int { next++; return (next - 1) % n }
 		})
 		for range 3 {
 			_, err := client.ServerStatus(t.Context())
 			require.NoError(t, err)
 		}
-		require.Equal(t, []int{1, 1, 1}, c.requests())
+		require.Equal(t, []int{1, 1, 1}, c.Requests())
 	})
 }
 
 func TestCR9_AFailedServerIsLastForTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 3)
-		client := c.client(t, nil)
+		c := testutil.NewCluster(t, 3)
+		client := newClient(t, c, nil)
 		ask := func() []int {
-			c.forget()
+			c.ForgetRequests()
 			_, err := client.ServerStatus(t.Context())
 			require.NoError(t, err)
-			return c.requests()
+			return c.Requests()
 		}
-		c.nodes[0].SetFault(always(testutil.Fault{Status: 503}))
+		c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: 503}))
 		require.Equal(t, []int{1, 1, 0}, ask())
 		time.Sleep(9 * time.Second)
 		require.Equal(t, []int{0, 1, 0}, ask(), "put last")
 		time.Sleep(2 * time.Second)
 		require.Equal(t, []int{1, 1, 0}, ask(), "forgiven")
-		c.nodes[0].SetFault(nil)
-		c.nodes[1].SetFault(always(testutil.Fault{Status: 500}))
-		c.nodes[2].SetFault(always(testutil.Fault{Status: 500}))
+		c.Nodes[0].SetFault(nil)
+		c.Nodes[1].SetFault(testutil.Always(testutil.Fault{Status: 500}))
+		c.Nodes[2].SetFault(testutil.Always(testutil.Fault{Status: 500}))
 		require.Equal(t, []int{1, 1, 1}, ask(), "a server put last is still asked when the others fail")
 		require.Equal(t, []int{1, 0, 0}, ask(), "and one that answered is forgiven at once")
 	})
@@ -89,9 +89,9 @@ func TestCR9_WhichAnswersAreFinal(t *testing.T) {
 		403: false, 404: false, 429: false, 500: false, 501: false, 502: false, 503: false, 301: false, 304: false,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := newCluster(t, 2)
-			c.nodes[0].SetFault(always(testutil.Fault{Status: status, Body: "no"}))
-			_, err := c.client(t, nil).ServerStatus(t.Context())
+			c := testutil.NewCluster(t, 2)
+			c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: status, Body: "no"}))
+			_, err := newClient(t, c, nil).ServerStatus(t.Context())
 			if !final {
 				require.NoError(t, err, "status %d", status)
 				return
@@ -99,24 +99,24 @@ func TestCR9_WhichAnswersAreFinal(t *testing.T) {
 			var failed *nacosclient.Error
 			require.ErrorAs(t, err, &failed, "status %d", status)
 			require.Equal(t, status, failed.Status)
-			require.Equal(t, []int{1, 0}, c.requests())
+			require.Equal(t, []int{1, 0}, c.Requests())
 		})
 	}
 }
 
 func TestCR9_BudgetOfACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 4)
-		for _, node := range c.nodes[:3] {
-			node.SetFault(always(silent))
+		c := testutil.NewCluster(t, 4)
+		for _, node := range c.Nodes[:3] {
+			node.SetFault(testutil.Always(silent))
 		}
-		client := c.client(t, nil)
+		client := newClient(t, c, nil)
 		began := time.Now()
 		_, err := client.ServerStatus(t.Context())
 		require.NoError(t, err, "three silent servers leave time for the fourth")
 		require.LessOrEqual(t, time.Since(began), 10*time.Second)
 
-		c.nodes[3].SetFault(always(silent))
+		c.Nodes[3].SetFault(testutil.Always(silent))
 		began = time.Now()
 		_, err = client.ServerStatus(t.Context())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -126,11 +126,11 @@ func TestCR9_BudgetOfACall(t *testing.T) {
 
 func TestCR9_AShortDeadlineStillReachesTheSecondServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 2)
-		c.nodes[0].SetFault(always(silent))
+		c := testutil.NewCluster(t, 2)
+		c.Nodes[0].SetFault(testutil.Always(silent))
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		_, err := c.client(t, nil).ServerStatus(ctx)
+		_, err := newClient(t, c, nil).ServerStatus(ctx)
 		require.NoError(t, err)
 	})
 }
@@ -138,13 +138,13 @@ func TestCR9_AShortDeadlineStillReachesTheSecondServer(t *testing.T) {
 func TestCR9_AnAnswerThatIsNoneIsTheServersFailure(t *testing.T) {
 	for _, body := range []string{"", "{}", "<html>login</html>", "null", `{"status":7}`} {
 		synctest.Test(t, func(t *testing.T) {
-			c := newCluster(t, 2)
-			c.nodes[0].SetFault(always(testutil.Fault{Status: 200, Body: body}))
-			client := c.client(t, nil)
+			c := testutil.NewCluster(t, 2)
+			c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: 200, Body: body}))
+			client := newClient(t, c, nil)
 			status, err := client.ServerStatus(t.Context())
 			require.NoError(t, err, body)
 			require.Equal(t, "UP", status)
-			require.Equal(t, []int{1, 1}, c.requests())
+			require.Equal(t, []int{1, 1}, c.Requests())
 			_, err = client.List(t.Context(), registry.ServiceID{Name: "s"}, 0, "")
 			require.NoError(t, err)
 		})
@@ -170,29 +170,29 @@ func TestSingleServerIsRetriedWhereItHelps(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newCluster(t, 1)
-				c.nodes[0].SetFault(always(test.fault))
+				c := testutil.NewCluster(t, 1)
+				c.Nodes[0].SetFault(testutil.Always(test.fault))
 				began := time.Now()
-				_, err := c.client(t, nil).ServerStatus(t.Context())
+				_, err := newClient(t, c, nil).ServerStatus(t.Context())
 				var failed *nacosclient.Error
 				require.ErrorAs(t, err, &failed)
 				require.Equal(t, test.fault.Status, failed.Status)
-				require.Equal(t, []int{test.want}, c.requests())
+				require.Equal(t, []int{test.want}, c.Requests())
 				require.LessOrEqual(t, time.Since(began), 10*time.Second)
 			})
 		})
 	}
 	t.Run("recovers", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			c := newCluster(t, 1)
+			c := testutil.NewCluster(t, 1)
 			left := 2
-			c.nodes[0].SetFault(func(testutil.Request) *testutil.Fault {
+			c.Nodes[0].SetFault(func(testutil.Request) *testutil.Fault {
 				if left--; left >= 0 {
 					return &testutil.Fault{Status: 502}
 				}
 				return nil
 			})
-			_, err := c.client(t, nil).ServerStatus(t.Context())
+			_, err := newClient(t, c, nil).ServerStatus(t.Context())
 			require.NoError(t, err)
 		})
 	})
@@ -200,30 +200,30 @@ func TestSingleServerIsRetriedWhereItHelps(t *testing.T) {
 
 func TestCallerWhoGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 2)
-		c.nodes[0].SetFault(always(silent))
-		client := c.client(t, nil)
+		c := testutil.NewCluster(t, 2)
+		c.Nodes[0].SetFault(testutil.Always(silent))
+		client := newClient(t, c, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		_, err := client.ServerStatus(ctx)
 		require.ErrorIs(t, err, context.Canceled)
-		require.Equal(t, []int{1, 0}, c.requests(), "nobody else is asked")
+		require.Equal(t, []int{1, 0}, c.Requests(), "nobody else is asked")
 
-		c.nodes[0].SetFault(nil)
-		c.forget()
+		c.Nodes[0].SetFault(nil)
+		c.ForgetRequests()
 		_, err = client.ServerStatus(ctx)
 		require.ErrorIs(t, err, context.Canceled)
 		_, err = client.ServerStatus(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []int{1, 0}, c.requests(), "and the server is not blamed")
+		require.Equal(t, []int{1, 0}, c.Requests(), "and the server is not blamed")
 	})
 }
 
 func TestErrorNamesServerStatusAndBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 1)
-		c.nodes[0].SetFault(always(testutil.Fault{Status: 400, Body: "caused: Param 'ip' is required.;\n"}))
-		err := c.client(t, nil).Register(t.Context(), registration())
+		c := testutil.NewCluster(t, 1)
+		c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: 400, Body: "caused: Param 'ip' is required.;\n"}))
+		err := newClient(t, c, nil).Register(t.Context(), registration())
 		require.EqualError(t, err, `POST /v1/ns/instance at 192.0.2.1:8848: status 400: "caused: Param 'ip' is required.;"`)
 	})
 }

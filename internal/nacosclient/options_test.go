@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-go/rollcall/internal/nacosclient"
+	"github.com/rollcall-go/rollcall/internal/testutil"
 )
 
 // urlOf returns the URL that a client asks for its status.
@@ -89,10 +90,10 @@ func TestCR18_ContextPath(t *testing.T) {
 
 func TestCR18_EveryCallUsesTheContextPathOfItsOwnClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 1)
-		c.nodes[0].RequireLogin("u", "p", time.Hour)
+		c := testutil.NewCluster(t, 1)
+		c.Nodes[0].RequireLogin("u", "p", time.Hour)
 		use := func(path string) {
-			client := c.client(t, func(o *nacosclient.Options) {
+			client := newClient(t, c, func(o *nacosclient.Options) {
 				o.ContextPath, o.Username, o.Password = path, "u", "p"
 			})
 			require.NoError(t, client.Register(t.Context(), registration()))
@@ -102,7 +103,7 @@ func TestCR18_EveryCallUsesTheContextPathOfItsOwnClient(t *testing.T) {
 		use("/")
 		use("/other")
 		var paths []string
-		for _, r := range c.nodes[0].Requests("", "") {
+		for _, r := range c.Nodes[0].Requests("", "") {
 			paths = append(paths, r.Path)
 		}
 		require.Equal(t, []string{

@@ -19,29 +19,29 @@ func withLogin(o *nacosclient.Options) { o.Username, o.Password = "nacos", "s3cr
 
 func TestCR10_LoginInTheContractsForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 1)
-		c.nodes[0].RequireLogin("nacos", "s3cr&t", time.Hour)
-		client := c.client(t, withLogin)
+		c := testutil.NewCluster(t, 1)
+		c.Nodes[0].RequireLogin("nacos", "s3cr&t", time.Hour)
+		client := newClient(t, c, withLogin)
 		require.NoError(t, client.Register(t.Context(), registration()))
 		require.NoError(t, client.LoginError())
-		logins := c.nodes[0].Requests(http.MethodPost, loginPath)
+		logins := c.Nodes[0].Requests(http.MethodPost, loginPath)
 		require.Len(t, logins, 1)
 		require.Equal(t, "nacos", logins[0].Query.Get("username"))
 		require.Equal(t, "s3cr&t", logins[0].Form.Get("password"))
 		require.False(t, logins[0].Query.Has("password"), "never in a request line")
-		require.Equal(t, "token-1", c.nodes[0].Requests(http.MethodPost, "/ns/instance")[0].Query.Get("accessToken"))
+		require.Equal(t, "token-1", c.Nodes[0].Requests(http.MethodPost, "/ns/instance")[0].Query.Get("accessToken"))
 	})
 }
 
 func TestCR10_TokenIsRenewedAtNinetyPercentOfItsLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 1)
-		c.nodes[0].RequireLogin("nacos", "s3cr&t", 100*time.Second)
-		client := c.client(t, withLogin)
+		c := testutil.NewCluster(t, 1)
+		c.Nodes[0].RequireLogin("nacos", "s3cr&t", 100*time.Second)
+		client := newClient(t, c, withLogin)
 		ask := func() int {
 			_, err := client.ServerStatus(t.Context())
 			require.NoError(t, err)
-			return len(c.nodes[0].Requests(http.MethodPost, loginPath))
+			return len(c.Nodes[0].Requests(http.MethodPost, loginPath))
 		}
 		require.Equal(t, 1, ask())
 		time.Sleep(89 * time.Second)
@@ -53,46 +53,46 @@ func TestCR10_TokenIsRenewedAtNinetyPercentOfItsLife(t *testing.T) {
 
 func TestCR10_ForbiddenLogsInOnceAndRepeatsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 1)
-		c.nodes[0].RequireLogin("nacos", "s3cr&t", time.Hour)
-		client := c.client(t, withLogin)
+		c := testutil.NewCluster(t, 1)
+		c.Nodes[0].RequireLogin("nacos", "s3cr&t", time.Hour)
+		client := newClient(t, c, withLogin)
 		_, err := client.ServerStatus(t.Context())
 		require.NoError(t, err)
-		c.nodes[0].RevokeTokens()
-		c.forget()
+		c.Nodes[0].RevokeTokens()
+		c.ForgetRequests()
 		_, err = client.ServerStatus(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []int{3}, c.requests(), "403, login, repeat")
+		require.Equal(t, []int{3}, c.Requests(), "403, login, repeat")
 
 		// A right that is missing is not cured by a login.
-		c.nodes[0].SetFault(func(r testutil.Request) *testutil.Fault {
+		c.Nodes[0].SetFault(func(r testutil.Request) *testutil.Fault {
 			if r.Is(http.MethodGet, "/ns/operator/metrics") {
 				return &testutil.Fault{Status: 403, Body: "authorization failed!"}
 			}
 			return nil
 		})
-		c.forget()
+		c.ForgetRequests()
 		_, err = client.ServerStatus(t.Context())
 		require.ErrorContains(t, err, "authorization failed!")
-		require.Equal(t, []int{3}, c.requests())
+		require.Equal(t, []int{3}, c.Requests())
 	})
 }
 
 func TestCR10_LoginFailureIsVisible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 1)
-		c.nodes[0].RequireLogin("nacos", "other", time.Hour)
-		client := c.client(t, withLogin)
+		c := testutil.NewCluster(t, 1)
+		c.Nodes[0].RequireLogin("nacos", "other", time.Hour)
+		client := newClient(t, c, withLogin)
 		_, err := client.ServerStatus(t.Context())
 		require.ErrorContains(t, err, "unknown user!", "the caller learns why it is forbidden")
 		require.ErrorContains(t, client.LoginError(), "unknown user!")
 		require.NotContains(t, err.Error(), "s3cr")
-		require.Len(t, c.nodes[0].Requests(http.MethodPost, loginPath), 1)
+		require.Len(t, c.Nodes[0].Requests(http.MethodPost, loginPath), 1)
 		_, err = client.ServerStatus(t.Context())
 		require.Error(t, err)
-		require.Len(t, c.nodes[0].Requests(http.MethodPost, loginPath), 1, "wrong credentials do not hammer the server")
+		require.Len(t, c.Nodes[0].Requests(http.MethodPost, loginPath), 1, "wrong credentials do not hammer the server")
 
-		c.nodes[0].RequireLogin("nacos", "s3cr&t", time.Hour)
+		c.Nodes[0].RequireLogin("nacos", "s3cr&t", time.Hour)
 		time.Sleep(6 * time.Second)
 		_, err = client.ServerStatus(t.Context())
 		require.NoError(t, err)
@@ -102,24 +102,24 @@ func TestCR10_LoginFailureIsVisible(t *testing.T) {
 
 func TestCR10_LoginOnTheNextServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 2)
-		require.NoError(t, c.listeners[0].Close())
-		c.nodes[1].RequireLogin("nacos", "s3cr&t", time.Hour)
-		_, err := c.client(t, withLogin).ServerStatus(t.Context())
+		c := testutil.NewCluster(t, 2)
+		require.NoError(t, c.Listeners[0].Close())
+		c.Nodes[1].RequireLogin("nacos", "s3cr&t", time.Hour)
+		_, err := newClient(t, c, withLogin).ServerStatus(t.Context())
 		require.NoError(t, err)
 	})
 }
 
 func TestCR10_AFailedLoginDoesNotStopAServerWithoutOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 1)
-		c.nodes[0].SetFault(func(r testutil.Request) *testutil.Fault {
+		c := testutil.NewCluster(t, 1)
+		c.Nodes[0].SetFault(func(r testutil.Request) *testutil.Fault {
 			if r.Is(http.MethodPost, loginPath) {
 				return &testutil.Fault{Status: 404}
 			}
 			return nil
 		})
-		client := c.client(t, withLogin)
+		client := newClient(t, c, withLogin)
 		_, err := client.ServerStatus(t.Context())
 		require.NoError(t, err)
 		require.Error(t, client.LoginError())
@@ -128,9 +128,9 @@ func TestCR10_AFailedLoginDoesNotStopAServerWithoutOne(t *testing.T) {
 
 func TestCR10_ManyCallersLogInOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 1)
-		c.nodes[0].RequireLogin("nacos", "s3cr&t", time.Hour)
-		client := c.client(t, withLogin)
+		c := testutil.NewCluster(t, 1)
+		c.Nodes[0].RequireLogin("nacos", "s3cr&t", time.Hour)
+		client := newClient(t, c, withLogin)
 		for range 2 {
 			var all sync.WaitGroup
 			for range 20 {
@@ -140,8 +140,8 @@ func TestCR10_ManyCallersLogInOnce(t *testing.T) {
 				})
 			}
 			all.Wait()
-			c.nodes[0].RevokeTokens()
+			c.Nodes[0].RevokeTokens()
 		}
-		require.Len(t, c.nodes[0].Requests(http.MethodPost, loginPath), 2)
+		require.Len(t, c.Nodes[0].Requests(http.MethodPost, loginPath), 2)
 	})
 }
