@@ -15,9 +15,9 @@ import (
 
 // App is an application that was put together and can be started once.
 type App struct {
-	fx  *fx.App
-	web *WebServer // nil without one
-	cut func()     // ends the waits of a stop
+	fx        *fx.App
+	web       *WebServer // nil without one
+	registrar *registrar
 }
 
 // New reads and validates the configuration, decides which parts take part, and
@@ -121,4 +121,12 @@ func (a *App) stopOrCut(ctx context.Context) error {
 	release() // before ignore, which would look like a signal
 	ignore()
 	return err
+}
+
+// cut ends the waits of a stop, now or when they begin.
+func (a *App) cut() {
+	a.registrar.cut()
+	if a.web != nil {
+		a.web.Cut()
+	}
 }

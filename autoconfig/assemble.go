@@ -1,10 +1,8 @@
 package autoconfig
 
 import (
-	"context"
 	"log/slog"
 	"os"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,34 +13,35 @@ import (
 	"github.com/rollcall-go/rollcall/registry"
 )
 
-// settings are the blocks of this package.
-type settings struct {
-	application *ApplicationProperties
-	server      *ServerProperties
-	management  *ManagementProperties
-	logging     *LoggingProperties
-}
-
-// reserve is what a stop may take beyond its bounded waits (A-R8).
-const reserve = 2 * time.Second
-
 // assemble turns the options into an application.
 func assemble(b *boot) (*App, error) {
-	s := settings{
-		application: properties(b, "application", ApplicationProperties{}),
-		server:      properties(b, "server", DefaultServerProperties()),
-		management:  properties(b, "management", DefaultManagementProperties()),
-		logging:     properties(b, "logging", DefaultLoggingProperties()),
+	s := &settings{
+		application:     properties(b, "application", ApplicationProperties{}),
+		server:          properties(b, "server", DefaultServerProperties()),
+		management:      properties(b, "management", DefaultManagementProperties()),
+		logging:         properties(b, "logging", DefaultLoggingProperties()),
+		serviceRegistry: properties(b, "cloud.service-registry", DefaultServiceRegistryProperties()),
+		discovery:       properties(b, "cloud.discovery", DefaultDiscoveryProperties()),
+		inetutils:       properties(b, "cloud.inetutils", DefaultInetUtilsProperties()),
+		nacos:           properties(b, "cloud.nacos", DefaultNacosProperties()),
+		loadbalancer:    properties(b, "cloud.loadbalancer", DefaultLoadBalancerProperties()),
 	}
 	b.sources.Owned = []string{"cloud"}
 	loaded, err := config.Load(b.sources, b.blocks...)
 	if err != nil {
 		return nil, err
 	}
+	s.validate(loaded, b.ownBackend())
 	if err := loaded.Err(); err != nil {
 		return nil, err
 	}
-	app := &App{}
+	return build(b, s, loaded.Notes)
+}
+
+// build makes the graph of the parts whose conditions hold.
+func build(b *boot, s *settings, notes []config.Note) (*App, error) {
+	nacos := s.nacosBackend(b.ownBackend())
+	conditions := []condition{s.webServer(), s.discoveryClient(), nacos, s.registration(), s.loadBalancer()}
 	opts := []fx.Option{
 		fx.WithLogger(func(l *slog.Logger) fxevent.Logger {
 			events := &fxevent.SlogLogger{Logger: l}
@@ -50,27 +49,42 @@ func assemble(b *boot) (*App, error) {
 			events.UseErrorLevel(slog.LevelDebug) // New, Start and Stop return it
 			return events
 		}),
-		fx.StopTimeout(s.server.ShutdownTimeout + reserve),
-		coreModule(b, s, loaded.Notes),
+		fx.StartTimeout(startTimeout),
+		fx.StopTimeout(s.stopTimeout()),
+		coreModule(b, s, func(l *slog.Logger) {
+			logNotes(l, notes)
+			logConditions(l, conditions...)
+		}),
+	}
+	if nacos.holds {
+		opts = append(opts, nacosModule(s))
+	}
+	if s.discoveryClient().holds {
+		opts = append(opts, b.backend(), discoveryModule(s))
+	}
+	if s.registration().holds {
+		opts = append(opts, registrationModule(s))
+	}
+	if s.loadBalancer().holds {
+		opts = append(opts, loadBalancerModule(s))
 	}
 	opts = append(opts, b.plain...)
-	// The last two invokes of the root: fx runs them after those of all modules
-	// and of the user, so that the user's hooks have run when the server listens
-	// (A-R14).
-	if s.server.Port >= 0 {
+
+	// The last invokes of the root: fx runs them after those of all modules and of
+	// the user, so that the user's hooks have run when the server listens (A-R14).
+	app := &App{}
+	opts = append(opts, fx.Invoke(construct))
+	if s.webServer().holds {
 		opts = append(opts, fx.Invoke(func(w *WebServer) { app.web = w }))
 	}
-	opts = append(opts, fx.Invoke(func(lc fx.Lifecycle, ready *readiness) {
-		lc.Append(fx.Hook{
-			OnStart: func(context.Context) error { ready.ready.Store(true); return nil },
-			OnStop:  func(context.Context) error { ready.ready.Store(false); return nil },
-		})
-	}))
-	app.cut = func() {
-		if app.web != nil {
-			app.web.Cut()
+	opts = append(opts, fx.Invoke(func(p parts, ready *readiness) error {
+		if p.Registration == nil && s.serviceRegistry.AutoRegistration.FailFast {
+			return errNoRegistration
 		}
-	}
+		app.registrar = &registrar{registration: p.Registration, ready: ready}
+		p.Lifecycle.Append(fx.Hook{OnStart: app.registrar.start, OnStop: app.registrar.stop})
+		return nil
+	}))
 	app.fx = fx.New(opts...)
 	if err := app.fx.Err(); err != nil {
 		return nil, rootCause(err)
@@ -80,7 +94,7 @@ func assemble(b *boot) (*App, error) {
 
 // coreModule provides what every application has. It comes first, so that its
 // notes are the first lines of the log.
-func coreModule(b *boot, s settings, notes []config.Note) fx.Option {
+func coreModule(b *boot, s *settings, first func(*slog.Logger)) fx.Option {
 	opts := []fx.Option{
 		fx.Provide(
 			func() *slog.Logger {
@@ -94,12 +108,12 @@ func coreModule(b *boot, s settings, notes []config.Note) fx.Option {
 			func() *readiness { return &readiness{} },
 			provideEngine(b),
 		),
-		fx.Invoke(func(l *slog.Logger) { logNotes(l, notes) }),
+		fx.Invoke(first),
 	}
 	for _, supply := range b.supplies {
 		opts = append(opts, supply())
 	}
-	if s.server.Port >= 0 {
+	if s.webServer().holds {
 		opts = append(opts, fx.Provide(provideWebServer(b)))
 	}
 	return fx.Module("autoconfig", opts...)

@@ -88,12 +88,12 @@ func (h *healthEndpoint) all(ctx context.Context) healthReport {
 	components := check(ctx, h.indicators)
 	components[componentLiveness] = Health{Status: HealthUp}
 	components[componentReadiness] = h.state()
-	return report(components)
+	return aggregate(components)
 }
 
 // liveness says that the process serves. Nothing outside of it has a say (B-R8).
 func (h *healthEndpoint) liveness() healthReport {
-	return report(map[string]Health{componentLiveness: {Status: HealthUp}})
+	return aggregate(map[string]Health{componentLiveness: {Status: HealthUp}})
 }
 
 // readiness says whether requests should be sent here.
@@ -106,7 +106,7 @@ func (h *healthEndpoint) readiness(ctx context.Context) healthReport {
 	}
 	components := check(ctx, asked)
 	components[componentReadiness] = h.state()
-	return report(components)
+	return aggregate(components)
 }
 
 func (h *healthEndpoint) state() Health {
@@ -146,8 +146,8 @@ func (ind HealthIndicator) guarded(ctx context.Context) (h Health) {
 	return h
 }
 
-// report aggregates: the worst component is the status of the whole.
-func report(components map[string]Health) healthReport {
+// aggregate builds the answer: the worst component is the status of the whole.
+func aggregate(components map[string]Health) healthReport {
 	worst := len(healthSeverity) - 1
 	for _, c := range components {
 		worst = min(worst, slices.Index(healthSeverity, c.Status))

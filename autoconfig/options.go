@@ -10,6 +10,8 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
+	"github.com/rollcall-go/rollcall/discovery"
+	"github.com/rollcall-go/rollcall/registry"
 )
 
 // boot is what the options of this package say, collected before the graph.
@@ -20,6 +22,8 @@ type boot struct {
 	engine   *gin.Engine
 	listener net.Listener
 	logger   *slog.Logger
+	registry registry.ServiceRegistry
+	own      []discovery.Source
 	plain    []fx.Option
 }
 
@@ -132,4 +136,27 @@ func Logger(l *slog.Logger) fx.Option {
 		return fx.Error(errors.New("autoconfig.Logger: the logger is nil"))
 	}
 	return newBootOption("Logger", func(b *boot) { b.logger = l })
+}
+
+// Backend registers and looks up with a registry of the application's own in
+// place of Nacos, such as registry/memory with discovery/memory in one process.
+// The registry is not closed with the application, the sources are. A nil
+// registry only looks up. The keys below cloud.nacos.discovery that describe
+// the instance apply all the same.
+func Backend(r registry.ServiceRegistry, sources ...discovery.Source) fx.Option {
+	return newBootOption("Backend", func(b *boot) { b.registry, b.own = r, append(b.own, sources...) })
+}
+
+func (b *boot) ownBackend() bool { return b.registry != nil || len(b.own) > 0 }
+
+// backend provides what Backend gave.
+func (b *boot) backend() fx.Option {
+	var opts []fx.Option
+	if b.registry != nil {
+		opts = append(opts, fx.Provide(func() registry.ServiceRegistry { return b.registry }))
+	}
+	for _, source := range b.own {
+		opts = append(opts, fx.Provide(fx.Annotate(func() discovery.Source { return source }, fx.ResultTags(`group:"discovery.sources"`))))
+	}
+	return fx.Options(opts...)
 }

@@ -1,0 +1,125 @@
+package autoconfig
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rollcall-go/rollcall/internal/netaddr"
+	"github.com/rollcall-go/rollcall/registry"
+)
+
+// ServiceRegistryProperties is the block cloud.service-registry.
+type ServiceRegistryProperties struct {
+	// AutoRegistration is how the application makes itself known.
+	AutoRegistration AutoRegistrationProperties `mapstructure:"auto-registration"`
+}
+
+// AutoRegistrationProperties is the block
+// cloud.service-registry.auto-registration.
+type AutoRegistrationProperties struct {
+	// Enabled registers the application, on.
+	Enabled bool `mapstructure:"enabled"`
+	// FailFast makes the start fail when there is no registry to register with,
+	// off. It says nothing about a call to the registry that fails: that is
+	// cloud.nacos.discovery.fail-fast.
+	FailFast bool `mapstructure:"fail-fast"`
+	// RegisterWhen is ready (default: the last step of the start), listening (once
+	// the web server listens, Spring's moment) or manual.
+	RegisterWhen registry.RegisterWhen `mapstructure:"register-when"`
+	// RegisterDelay is added to that moment, 0s. The start does not wait for it.
+	RegisterDelay time.Duration `mapstructure:"register-delay"`
+	// InitialStatus is UP (default) or DOWN, which registers without traffic.
+	InitialStatus registry.Status `mapstructure:"initial-status"`
+	// DeregisterTimeout bounds the deregistration at the stop, 3s.
+	DeregisterTimeout time.Duration `mapstructure:"deregister-timeout"`
+	// Drain is how long the application serves on after it has deregistered, 0s;
+	// as long as callers keep a list is right.
+	Drain time.Duration `mapstructure:"drain"`
+}
+
+// DefaultServiceRegistryProperties returns the defaults of the block
+// cloud.service-registry.
+func DefaultServiceRegistryProperties() ServiceRegistryProperties {
+	d := registry.DefaultAutoOptions()
+	return ServiceRegistryProperties{AutoRegistration: AutoRegistrationProperties{
+		Enabled:           d.Enabled,
+		RegisterWhen:      d.When,
+		InitialStatus:     d.InitialStatus,
+		DeregisterTimeout: d.DeregisterTimeout,
+	}}
+}
+
+// InetUtilsProperties is the block cloud.inetutils: which address is registered
+// when none is configured.
+type InetUtilsProperties struct {
+	// DefaultIPAddress is taken when no interface has a usable one, 127.0.0.1.
+	DefaultIPAddress string `mapstructure:"default-ip-address"`
+	// IgnoredInterfaces are regular expressions for whole names of interfaces that
+	// are not looked at; by default those of containers, virtual machines and
+	// VPNs. An empty list looks at all.
+	IgnoredInterfaces []string `mapstructure:"ignored-interfaces"`
+	// PreferredNetworks, when set, are the only ones an address is taken from,
+	// earlier entries first: a CIDR, the beginning of an address or a regular
+	// expression.
+	PreferredNetworks []string `mapstructure:"preferred-networks"`
+	// UseOnlySiteLocalInterfaces takes private addresses only, off. The preferred
+	// networks then play no part.
+	UseOnlySiteLocalInterfaces bool `mapstructure:"use-only-site-local-interfaces"`
+	// PodIPEnv names the environment variable that beats the search, POD_IP; ""
+	// looks at none.
+	PodIPEnv string `mapstructure:"pod-ip-env"`
+}
+
+// DefaultInetUtilsProperties returns the defaults of the block cloud.inetutils.
+func DefaultInetUtilsProperties() InetUtilsProperties {
+	d := netaddr.DefaultOptions()
+	return InetUtilsProperties{DefaultIPAddress: d.DefaultIP, IgnoredInterfaces: d.IgnoredInterfaces, PodIPEnv: d.PodIPEnv}
+}
+
+// upperStatus makes the declared status case-insensitive, as Spring has it.
+func upperStatus(s registry.Status) registry.Status {
+	return registry.Status(strings.ToUpper(string(s)))
+}
+
+// checkMillis is the rule of a duration that the registry is told in whole
+// milliseconds.
+func checkMillis(key string, d time.Duration) error {
+	if d < 0 || d%time.Millisecond != 0 {
+		return fmt.Errorf("%s: must be whole milliseconds, and 0 or more", key)
+	}
+	return nil
+}
+
+// checkBeats is the rule of the three beat times of an instance (C-R16): with a
+// timeout below the interval it would never be healthy.
+func checkBeats(interval, timeout, remove time.Duration, allowShort bool) error {
+	errs := []error{
+		checkMillis("discovery.heart-beat-interval", interval),
+		checkMillis("discovery.heart-beat-timeout", timeout),
+		checkMillis("discovery.ip-delete-timeout", remove),
+	}
+	if interval > 0 && interval < time.Second && !allowShort {
+		errs = append(errs, errors.New("discovery.heart-beat-interval: is below 1s, which is mostly a mistaken unit; set allow-short-beat if it is meant"))
+	}
+	if interval == 0 {
+		interval = defaultBeatInterval
+	}
+	if timeout > 0 && timeout < interval {
+		errs = append(errs, fmt.Errorf("discovery.heart-beat-timeout: must not be below the beat interval of %s", interval))
+	}
+	if timeout == 0 && interval > defaultBeatTimeout {
+		errs = append(errs, fmt.Errorf("discovery.heart-beat-interval: is above the heart-beat-timeout of %s", defaultBeatTimeout))
+	}
+	if remove > 0 && remove < interval {
+		errs = append(errs, fmt.Errorf("discovery.ip-delete-timeout: must not be below the beat interval of %s", interval))
+	}
+	return errors.Join(errs...)
+}
+
+// What a registry assumes of an instance that says nothing.
+const (
+	defaultBeatInterval = 5 * time.Second
+	defaultBeatTimeout  = 15 * time.Second
+)
