@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"context"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,13 +96,14 @@ func TestCase15_UnsubscribedIsNotPolledAndSubscribingAgainWorks(t *testing.T) {
 		_, warm := subscribe(t, c) // the poller itself is running now
 		warm.Close()
 		synctest.Wait()
-		goroutines := runtime.NumGoroutine()
+		goroutines := deliveries()
 
 		for range 3 {
 			first, one := subscribe(t, c)
 			second, two := subscribe(t, c)
 			require.Len(t, first.all(), 1)
 			require.Len(t, second.all(), 1)
+			require.Equal(t, goroutines+2, deliveries())
 			one.Close()
 			before := s.fetches()
 			after(time.Minute)
@@ -111,9 +113,15 @@ func TestCase15_UnsubscribedIsNotPolledAndSubscribingAgainWorks(t *testing.T) {
 			before = s.fetches()
 			after(time.Hour)
 			require.Equal(t, before, s.fetches())
-			require.Equal(t, goroutines, runtime.NumGoroutine())
+			require.Equal(t, goroutines, deliveries())
 		}
 	})
+}
+
+// deliveries counts the goroutines of subscriptions.
+func deliveries() int {
+	stacks := make([]byte, 1<<20)
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*Subscription).deliver(")
 }
 
 func TestCase15_UnsubscribingLeavesAServiceThatIsAskedForFresh(t *testing.T) {
