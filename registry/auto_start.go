@@ -216,30 +216,11 @@ func (a *AutoServiceRegistration) attempt(ctx context.Context) error {
 // registerOnce goes through the steps of a registration in Spring's order:
 // customizers, event, hooks, the call, hooks, event.
 func (a *AutoServiceRegistration) registerOnce(ctx context.Context) (Registration, error) {
-	r := a.template.clone()
-	r.Port = a.port()
-	for _, c := range a.customizers {
-		if err := guard("customizer "+c.Name, func() error { return c.Customize(&r) }); err != nil {
-			return r, err
-		}
-	}
-	if err := a.publish(ctx, InstancePreRegistered{Registration: &r}); err != nil {
-		return r, err
-	}
-	for _, h := range a.hooks {
-		if err := guard("hook "+h.Name()+" before registering", func() error { return h.BeforeRegister(ctx, &r) }); err != nil {
-			return r, err
-		}
-	}
-	// From here on the registration is the registry's, and a hook or listener
-	// that kept its pointer changes only its own.
-	r = r.clone()
-	r.Service = r.Service.Normalize()
-	if err := r.validate(); err != nil {
-		return r, err
-	}
-	r, err := a.callRegister(ctx, r)
+	r, err := a.prepare(ctx)
 	if err != nil {
+		return r, err
+	}
+	if r, err = a.callRegister(ctx, r); err != nil {
 		return r, err
 	}
 	for _, h := range a.hooks {
@@ -249,6 +230,39 @@ func (a *AutoServiceRegistration) registerOnce(ctx context.Context) (Registratio
 	}
 	a.announce(ctx, InstanceRegistered{Registration: r.clone()})
 	return r, nil
+}
+
+// prepare makes of the template what is to be registered. The result shares
+// nothing with what customizers, listeners and hooks were given: one that kept
+// its pointer changes only its own.
+func (a *AutoServiceRegistration) prepare(ctx context.Context) (Registration, error) {
+	draft := a.template.clone()
+	draft.Port = a.port()
+	err := a.shape(ctx, &draft)
+	r := draft.clone()
+	r.Service = r.Service.Normalize()
+	if err != nil {
+		return r, err
+	}
+	return r, r.validate()
+}
+
+// shape gives the draft to everyone who may change it.
+func (a *AutoServiceRegistration) shape(ctx context.Context, draft *Registration) error {
+	for _, c := range a.customizers {
+		if err := guard("customizer "+c.Name, func() error { return c.Customize(draft) }); err != nil {
+			return err
+		}
+	}
+	if err := a.publish(ctx, InstancePreRegistered{Registration: draft}); err != nil {
+		return err
+	}
+	for _, h := range a.hooks {
+		if err := guard("hook "+h.Name()+" before registering", func() error { return h.BeforeRegister(ctx, draft) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // callRegister makes the call with the status as it is at that moment.
