@@ -1,0 +1,110 @@
+package naming
+
+import (
+	"time"
+
+	"github.com/rollcall-go/rollcall/internal/wire"
+)
+
+// BeatResult is what a beat found.
+type BeatResult struct {
+	// Known says that the instance is registered, by this beat or before. If
+	// not, the client is to register again.
+	Known bool
+	// Interval is how often the client is to beat.
+	Interval time.Duration
+}
+
+// Beat records a sign of life. A light beat (full is nil) of an unknown instance
+// changes nothing; a full one registers it with all it carries, except within
+// two beat intervals after it was explicitly deregistered. A beat never changes
+// metadata, weight or enabled of a known instance (server case SB-05). Its
+// target is k and key; the names inside the document mean nothing here (SB-06).
+//
+// For a known, healthy instance it is a look-up and a store of two numbers,
+// whatever the size of the service, and allocates nothing (SB-20). The only
+// errors are a malformed address and, where a full beat must register, names
+// that cannot be.
+func (s *Store) Beat(k wire.ServiceKey, key InstanceKey, full *wire.Beat) (BeatResult, error) {
+	s.lease.heard()
+	s.beats.Add(1)
+	unknown := BeatResult{Interval: s.switches.Load().ClientBeatIntervalDuration()}
+	if key.IP == "" && full == nil {
+		return unknown, nil
+	}
+	key, err := key.canonical()
+	if err != nil {
+		return unknown, err
+	}
+	if e, ok := s.entry(k); ok {
+		if i, ok := e.beat(key); ok {
+			return BeatResult{Known: true, Interval: s.interval(i)}, nil
+		}
+	}
+	if full == nil {
+		return unknown, nil
+	}
+	return s.registerByBeat(k, key, full)
+}
+
+func (s *Store) interval(i *Instance) time.Duration {
+	if i.ownInterval {
+		return i.Intervals.Beat
+	}
+	return s.switches.Load().ClientBeatIntervalDuration()
+}
+
+// beat touches the instance and brings it back to health.
+func (e *entry) beat(key InstanceKey) (*Instance, bool) {
+	r := e.revision.Load()
+	i, ok := r.Get(key)
+	if !ok {
+		return nil, false
+	}
+	e.store.lease.touch(i.live)
+	// Whoever judged the instance before the touch has published by now or will
+	// look at the touch once more (expiry.go).
+	if now := e.revision.Load(); now != r {
+		if i, ok = now.Get(key); !ok {
+			return nil, false
+		}
+	}
+	if !i.Healthy {
+		e.recover(key)
+	}
+	return i, true
+}
+
+// recover makes an instance healthy that was just heard. That the entry died
+// meanwhile is no matter: the next beat finds out.
+func (e *entry) recover(key InstanceKey) {
+	_ = e.do(func(d *draft) error {
+		if i, ok := d.instances.get(key); ok && !i.Healthy {
+			d.replace(i, i.withHealth(true))
+		}
+		return nil
+	})
+}
+
+func (s *Store) registerByBeat(k wire.ServiceKey, key InstanceKey, full *wire.Beat) (BeatResult, error) {
+	key, err := key.valid()
+	if err != nil {
+		return BeatResult{}, err
+	}
+	result := BeatResult{Interval: s.switches.Load().ClientBeatIntervalDuration()}
+	err = s.change(k, true, func(d *draft) error {
+		i, ok := d.instances.get(key)
+		if !ok {
+			if d.buried(key) {
+				return nil
+			}
+			d.register(key, Registration{
+				InstanceKey: key, Weight: full.Weight, Enabled: true, Healthy: true, Metadata: full.Metadata,
+			})
+			i, _ = d.instances.get(key)
+		}
+		result = BeatResult{Known: true, Interval: s.interval(i)}
+		return nil
+	})
+	return result, err
+}

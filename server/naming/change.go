@@ -1,0 +1,232 @@
+package naming
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"time"
+
+	"github.com/rollcall-go/rollcall/internal/wire"
+)
+
+// Register is a client's registration (POST instance). It creates service and
+// instance; registering a known instance replaces what the client registered
+// before, keeps its id, its health and what an operator overrode, and counts as
+// a beat. A [wire.BadRequest] changes nothing.
+func (s *Store) Register(k wire.ServiceKey, r Registration) error {
+	key, err := r.check()
+	if err != nil {
+		return err
+	}
+	err = s.change(k, true, func(d *draft) error {
+		d.register(key, r)
+		return nil
+	})
+	if err == nil {
+		s.metrics.registrations.Inc()
+	}
+	return err
+}
+
+func (r Registration) check() (InstanceKey, error) {
+	key, err := r.InstanceKey.valid()
+	if err != nil {
+		return key, err
+	}
+	return key, wire.CheckWeight(r.Weight)
+}
+
+// Update replaces all values of an instance (PUT instance) as an operator's
+// override; health is kept, and it counts as a beat. With mustExist the address
+// must be known in whichever cluster (ErrServiceNotFound, ErrInstanceNotFound);
+// an update that names another cluster adds an instance there. Without it what
+// is unknown is registered.
+func (s *Store) Update(k wire.ServiceKey, r Registration, mustExist bool) error {
+	key, err := r.check()
+	if err != nil {
+		return err
+	}
+	return s.change(k, !mustExist, func(d *draft) error {
+		if mustExist && (d == nil || !d.exists) {
+			return refuse(ErrServiceNotFound,
+				fmt.Sprintf("service not found, namespace: %s, service: %s", wire.Excerpt(k.Namespace), k.ServiceName))
+		}
+		old, ok := d.instances.get(key)
+		switch {
+		case ok:
+			d.override(old, r.values(), old.Healthy)
+		case mustExist && !d.hasAddress(key.IP, key.Port):
+			return instanceNotFound(key, r)
+		default:
+			d.register(key, r)
+		}
+		return nil
+	})
+}
+
+// Patch changes single values of an instance (PATCH instance) as an operator's
+// override, and counts as a beat. ErrInstanceNotFound when it is unknown.
+func (s *Store) Patch(k wire.ServiceKey, key InstanceKey, p Patch) error {
+	key, err := key.canonical()
+	if err != nil {
+		return err
+	}
+	if p.Weight != nil {
+		if err := wire.CheckWeight(*p.Weight); err != nil {
+			return err
+		}
+	}
+	return s.change(k, false, func(d *draft) error {
+		var old *Instance
+		ok := false
+		if d != nil {
+			old, ok = d.instances.get(key)
+		}
+		if !ok {
+			return refuse(ErrInstanceNotFound, "instance not found")
+		}
+		want, healthy := old.values(), old.Healthy
+		if p.Weight != nil {
+			want.weight = wire.ClampWeight(*p.Weight)
+		}
+		if p.Enabled != nil {
+			want.enabled = *p.Enabled
+		}
+		if p.App != nil {
+			want.app = *p.App
+		}
+		if p.Metadata != nil {
+			want.metadata = p.Metadata
+		}
+		if p.Healthy != nil {
+			healthy = *p.Healthy
+		}
+		d.override(old, want, healthy)
+		return nil
+	})
+}
+
+// PatchMetadata sets and removes metadata keys of the given instances, or of all
+// when keys is nil, and returns those it found, in the order given. Unknown
+// ones, or an unknown service, are no error.
+func (s *Store) PatchMetadata(k wire.ServiceKey, keys []InstanceKey, set map[string]string, remove []string) []InstanceKey {
+	var found []InstanceKey
+	patch := func(d *draft, i *Instance) {
+		want := i.values()
+		want.metadata = maps.Clone(want.metadata)
+		if want.metadata == nil {
+			want.metadata = make(map[string]string, len(set))
+		}
+		maps.Copy(want.metadata, set)
+		for _, key := range remove {
+			delete(want.metadata, key)
+		}
+		d.override(i, want, i.Healthy)
+		found = append(found, i.InstanceKey)
+	}
+	err := s.change(k, false, func(d *draft) error {
+		if d == nil {
+			return ErrServiceNotFound
+		}
+		if keys == nil {
+			for i := range d.base.All() {
+				if i, ok := d.instances.get(i.InstanceKey); ok {
+					patch(d, i)
+				}
+			}
+			return nil
+		}
+		for _, key := range keys {
+			key, err := key.canonical()
+			if err != nil {
+				continue
+			}
+			if i, ok := d.instances.get(key); ok {
+				patch(d, i)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// Deregister takes an instance out (DELETE instance). For two of its beat
+// intervals a late beat does not bring it back (client case 8); registering
+// does. An unknown service or instance is no error.
+func (s *Store) Deregister(k wire.ServiceKey, key InstanceKey) error {
+	key, err := key.valid()
+	if err != nil {
+		return err
+	}
+	return s.change(k, false, func(d *draft) error {
+		if d == nil {
+			return nil
+		}
+		if i, ok := d.instances.get(key); ok {
+			d.deregister(i)
+			s.metrics.deregistrations.Inc()
+		}
+		return nil
+	})
+}
+
+// Merge joins records of a peer, or of a snapshot, into a service, through the
+// same door as a client's change. The result does not depend on order or
+// repetition. Records that are not valid are skipped and reported, joined.
+func (s *Store) Merge(k wire.ServiceKey, records ...Record) error {
+	var errs []error
+	type validRecord struct {
+		key InstanceKey
+		Record
+	}
+	valid := make([]validRecord, 0, len(records))
+	for _, r := range records {
+		key, err := r.InstanceKey.valid()
+		if err == nil && !r.Registered.Gone {
+			err = wire.CheckWeight(r.Registered.Weight)
+		}
+		if err == nil && r.Override.Weight != nil {
+			err = wire.CheckWeight(*r.Override.Weight)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("merge %s: %w", k, err))
+			continue
+		}
+		s.clock.observe(r.Registered.Version)
+		s.clock.observe(r.Override.Version)
+		valid = append(valid, validRecord{key, r})
+	}
+	if len(valid) > 0 {
+		errs = append(errs, s.change(k, true, func(d *draft) error {
+			for _, r := range valid {
+				d.merge(r.key, r.Record)
+			}
+			return nil
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// Records walks a service's instances as records to be merged elsewhere.
+// Tombstones are not among them.
+func (s *Store) Records(k wire.ServiceKey) iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		r, ok := s.Lookup(k)
+		if !ok {
+			return
+		}
+		for i := range r.All() {
+			age := max(0, s.lease.now()-time.Duration(i.live.seen.Load()))
+			if !yield(Record{
+				InstanceKey: i.InstanceKey, ID: i.ID, Registered: i.record.reg, Override: i.record.ovr,
+				Age: age, Healthy: i.Healthy,
+			}) {
+				return
+			}
+		}
+	}
+}

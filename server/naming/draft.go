@@ -1,0 +1,254 @@
+package naming
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rollcall-go/rollcall/internal/wire"
+)
+
+// draft is the next revision of a service while a batch of changes is applied to
+// it. Only the active writer has one. A change that returns an error must not
+// have changed the draft.
+type draft struct {
+	entry     *entry
+	store     *Store
+	base      *Revision
+	exists    bool
+	service   ServiceInfo
+	instances *edit[InstanceKey, *Instance]
+	healthy   int
+
+	touched bool // there is something to publish
+	visible bool // and a reader can see it
+	timers  []timer
+	flips   int         // changes of health, for the metrics
+	odd     []*Instance // to warn of
+}
+
+func newDraft(e *entry) *draft {
+	base := e.revision.Load()
+	return &draft{
+		entry: e, store: e.store, base: base, exists: base.exists, service: base.service,
+		instances: base.instances.edit(), healthy: base.healthy,
+	}
+}
+
+// publish makes the draft the current revision and says whether readers can see
+// a difference.
+func (d *draft) publish() bool {
+	if !d.touched {
+		return false
+	}
+	r := &Revision{
+		key: d.base.key, grouped: d.base.grouped, number: d.base.number, exists: d.exists,
+		service: d.service, instances: d.instances.done(), healthy: d.healthy, shared: d.base.shared,
+	}
+	if d.visible {
+		r.number = d.store.revisions.Add(1)
+		r.shared = &sharedAnswers{}
+	}
+	d.store.count(d.base, r)
+	d.entry.revision.Store(r)
+	d.store.expiry.schedule(d.timers)
+	d.store.metrics.flips.Add(float64(d.flips))
+	return d.visible
+}
+
+func (d *draft) now() time.Duration { return d.store.lease.now() }
+
+// insert adds an instance that is not there.
+func (d *draft) insert(i *Instance) {
+	d.exists, d.touched, d.visible = true, true, true
+	d.instances.put(i.InstanceKey, i)
+	d.entry.ids.take(i.ID)
+	if i.Healthy {
+		d.healthy++
+	}
+	d.startTimer(i)
+	d.warn(i)
+}
+
+// replace puts i in the place of old, which has the same key and liveness.
+func (d *draft) replace(old, i *Instance) {
+	d.touched = true
+	d.visible = d.visible || !old.sameView(i)
+	d.instances.put(i.InstanceKey, i)
+	if old.Healthy != i.Healthy {
+		d.flips++
+		if i.Healthy {
+			d.healthy++
+		} else {
+			d.healthy--
+		}
+	}
+	if old.Intervals != i.Intervals || !old.Healthy && i.Healthy {
+		d.startTimer(i) // the running one may be too late
+	}
+	d.warn(i)
+}
+
+// warn notes an instance whose intervals are not what its owner thinks, once
+// (server case SB-07).
+func (d *draft) warn(i *Instance) {
+	if !i.live.warned && oddIntervals(i) {
+		i.live.warned = true
+		d.odd = append(d.odd, i)
+	}
+}
+
+// remove takes out an instance that is there.
+func (d *draft) remove(i *Instance) {
+	d.touched, d.visible = true, true
+	d.instances.remove(i.InstanceKey)
+	if i.Healthy {
+		d.healthy--
+	}
+	d.entry.ids.free(i.ID)
+}
+
+func (d *draft) setService(info ServiceInfo) {
+	d.service = info
+	d.exists, d.touched, d.visible = true, true, true
+}
+
+// erase makes the service unknown.
+func (d *draft) erase() {
+	d.service, d.exists, d.healthy = ServiceInfo{}, false, 0
+	d.instances = newOrdered[InstanceKey, *Instance](InstanceKey.Compare).edit()
+	d.entry.gone, d.entry.ids = nil, idNumbers{}
+	d.touched, d.visible = true, true
+}
+
+// startTimer gives the instance a new timer, which voids the one it has.
+func (d *draft) startTimer(i *Instance) {
+	d.timers = append(d.timers, timer{
+		entry: d.entry, key: i.InstanceKey, live: i.live, turn: i.live.turn.Add(1), due: d.store.lease.due(i),
+	})
+}
+
+// register is a client's registration: it replaces the client's register and
+// keeps the operator's, the id and the health of a known instance.
+func (d *draft) register(key InstanceKey, r Registration) {
+	v := r.values()
+	reg := Registered{Weight: v.weight, Enabled: v.enabled, Metadata: v.metadata, App: v.app}
+	if old, ok := d.instances.get(key); ok {
+		reg.Version, reg.Since = d.store.clock.next(old.record.reg.Version), old.record.reg.Since
+		d.store.lease.touch(old.live)
+		d.replace(old, newInstance(key, old.ID, record{reg: reg, ovr: old.record.ovr}, old.Healthy, old.live))
+		return
+	}
+	reg.Version = d.store.clock.next(d.entry.gone[key].record.reg.Version)
+	reg.Since = reg.Version
+	delete(d.entry.gone, key)
+	live := new(liveness)
+	d.store.lease.touch(live)
+	d.insert(newInstance(key, d.newID(key, v.metadata), record{reg: reg}, r.Healthy, live))
+}
+
+// newID makes the id of an instance that is registered for the first time.
+func (d *draft) newID(key InstanceKey, metadata map[string]string) string {
+	if generatesNumbers(metadata) {
+		return d.entry.ids.next(d.instances.values())
+	}
+	return wire.InstanceID(key.IP, key.Port, key.Cluster, d.entry.grouped)
+}
+
+// override is an operator's change: what differs from the client's values goes
+// into the operator's register. It counts as a sign of life.
+func (d *draft) override(old *Instance, want values, healthy bool) {
+	rec := old.record
+	stored := rec.ovr.Version
+	if stored.Compare(rec.reg.Since) < 0 {
+		stored = rec.reg.Since
+	}
+	rec.ovr = override(rec.reg, want)
+	rec.ovr.Version = d.store.clock.next(stored)
+	d.store.lease.touch(old.live)
+	d.replace(old, newInstance(old.InstanceKey, old.ID, rec, healthy, old.live))
+}
+
+// deregister takes an instance out for good and leaves a tombstone for two of
+// its beat intervals.
+func (d *draft) deregister(i *Instance) {
+	rec := record{ovr: i.record.ovr, reg: Registered{Gone: true, Version: d.store.clock.next(i.record.reg.Version)}}
+	d.remove(i)
+	d.bury(i.InstanceKey, rec, 2*i.Intervals.Beat)
+}
+
+// longestTombstone bounds what instances with very long intervals leave behind.
+const longestTombstone = 10 * time.Minute
+
+func (d *draft) bury(key InstanceKey, rec record, keep time.Duration) {
+	if d.entry.gone == nil {
+		d.entry.gone = make(map[InstanceKey]tombstone)
+	}
+	until := d.now() + min(keep, longestTombstone)
+	d.entry.gone[key] = tombstone{record: rec, until: until}
+	d.timers = append(d.timers, timer{entry: d.entry, key: key, due: until})
+	d.touched = true // so that the timer is started
+}
+
+// buried says whether a beat for key comes too soon after its deregistration.
+func (d *draft) buried(key InstanceKey) bool {
+	t, ok := d.entry.gone[key]
+	return ok && d.now() <= t.until
+}
+
+// dig removes a tombstone whose time has come.
+func (d *draft) dig(key InstanceKey) {
+	if t, ok := d.entry.gone[key]; ok && d.now() >= t.until {
+		delete(d.entry.gone, key)
+	}
+}
+
+// hasAddress says whether any cluster has an instance at the address.
+func (d *draft) hasAddress(ip string, port int) bool {
+	for cluster := range clustersOf(&d.instances.ordered) {
+		if _, ok := d.instances.get(InstanceKey{Cluster: cluster, IP: ip, Port: port}); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// merge joins a record of a peer into the service.
+func (d *draft) merge(key InstanceKey, r Record) {
+	old, alive := d.instances.get(key)
+	grave, dead := d.entry.gone[key]
+	known := grave.record
+	if alive {
+		known = old.record
+	}
+	joined := join(known, record{reg: r.Registered, ovr: r.Override})
+	seen := d.now() - max(r.Age, 0)
+
+	switch {
+	case joined.reg.Gone:
+		if alive {
+			d.remove(old)
+		}
+		if !dead || joined.reg.Version != grave.record.reg.Version {
+			d.bury(key, joined, 2*wire.DefaultBeatInterval)
+		}
+	case alive:
+		fresh := d.store.lease.raise(old.live, seen, r.Age)
+		d.replace(old, newInstance(key, old.ID, joined, old.Healthy || fresh && r.Healthy, old.live))
+	default:
+		delete(d.entry.gone, key)
+		live := new(liveness)
+		live.seen.Store(int64(seen) - 1) // so that raise takes it
+		d.store.lease.raise(live, seen, r.Age)
+		id := r.ID
+		if id == "" {
+			id = d.newID(key, joined.effective().metadata)
+		}
+		d.insert(newInstance(key, id, joined, r.Healthy, live))
+	}
+}
+
+func instanceNotFound(key InstanceKey, r Registration) error {
+	weight, _ := wire.Float(r.Weight).MarshalJSON() // was checked to be finite
+	return refuse(ErrInstanceNotFound, fmt.Sprintf("instance not exist: %s:%d:unknown:%s_%s_%t_false_%s",
+		key.IP, key.Port, key.Cluster, weight, r.Healthy, key.Cluster))
+}

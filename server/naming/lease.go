@@ -1,0 +1,133 @@
+package naming
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// leaseTick is how often the lease clock advances.
+	leaseTick = 100 * time.Millisecond
+	// maxAdvance is the most it advances in one tick.
+	maxAdvance = 2 * leaseTick
+	// stall is a tick so late that this process was not running: stopped,
+	// suspended, or starved.
+	stall = time.Second
+)
+
+// A node that is cut off hears nobody at all. When beats used to come at
+// deafRate a second or more, a silence in which deafBeats of them were due, and
+// no less than deafAfter, is no coincidence. If it really is one, the first
+// caller ends it, and after deafMost nobody waits any longer.
+const (
+	deafRate  = 10.0
+	deafBeats = 20.0
+	deafAfter = 2 * time.Second
+	deafMost  = 5 * time.Minute
+	// rateWindow is the time over which the rate of beats is averaged.
+	rateWindow = 30 * time.Second
+)
+
+// lease is the clock by which silence is measured (server case SB-08). It counts
+// monotonic time from the store's start, in ticks of at most maxAdvance, so that
+// time in which this process could not have heard a beat does not count. And it
+// knows a pardon: the moment from which everybody counts as heard. A stall, and
+// every tick at which the node must be deaf or checking is switched off, renews
+// it; what follows is one full timeout of grace for each instance.
+//
+// Reading and touching are safe for concurrent use; tick is the expiry
+// goroutine's.
+type lease struct {
+	clock  atomic.Int64
+	wall   atomic.Int64 // wall clock of the last tick, Unix milliseconds
+	pardon atomic.Int64
+	voice  atomic.Int64 // lease time of the last call from outside
+
+	rate  float64 // beats a second, averaged
+	beats uint64  // counted up to the last tick
+}
+
+func newLease(wall time.Time) *lease {
+	l := &lease{}
+	l.wall.Store(wall.UnixMilli())
+	return l
+}
+
+func (l *lease) now() time.Duration { return time.Duration(l.clock.Load()) }
+
+// heard notes that somebody called. The store is skipped while it would change
+// nothing, so that cores do not fight over it.
+func (l *lease) heard() {
+	if now := l.clock.Load(); l.voice.Load() != now {
+		l.voice.Store(now)
+	}
+}
+
+// touch records a sign of life of an instance, to the precision of a tick.
+func (l *lease) touch(live *liveness) {
+	live.seen.Store(l.clock.Load())
+	live.wall.Store(l.wall.Load())
+}
+
+// raise records a sign of life that a peer saw at the given time; the later one
+// wins. It says whether that was news.
+func (l *lease) raise(live *liveness, seen, age time.Duration) bool {
+	for {
+		old := live.seen.Load()
+		if int64(seen) <= old {
+			return false
+		}
+		if live.seen.CompareAndSwap(old, int64(seen)) {
+			live.wall.Store(l.wall.Load() - age.Milliseconds())
+			return true
+		}
+	}
+}
+
+// lastSign is when the instance was last heard, or pardoned.
+func (l *lease) lastSign(i *Instance) time.Duration {
+	return time.Duration(max(i.live.seen.Load(), l.pardon.Load()))
+}
+
+// due is when something is to happen to the instance if it stays silent. An
+// instance whose delete timeout is the shorter one never becomes unhealthy.
+func (l *lease) due(i *Instance) time.Duration {
+	if i.Healthy {
+		return l.lastSign(i) + min(i.Intervals.Timeout, i.Intervals.Delete)
+	}
+	return l.lastSign(i) + i.Intervals.Delete
+}
+
+func (l *lease) unhealthyDue(i *Instance) bool { return l.now()-l.lastSign(i) > i.Intervals.Timeout }
+
+func (l *lease) removalDue(i *Instance) bool { return l.now()-l.lastSign(i) > i.Intervals.Delete }
+
+// tick advances the clock by the real time since the last tick and returns how
+// much of it does not count for expiry. beats is the running total of beats;
+// suspended says that checking is switched off.
+func (l *lease) tick(gap time.Duration, wall time.Time, beats uint64, suspended bool) (frozen time.Duration) {
+	advance := max(0, min(gap, maxAdvance))
+	now := l.clock.Add(int64(advance))
+	l.wall.Store(wall.UnixMilli())
+
+	silence := time.Duration(now - l.voice.Load())
+	if advance > 0 && silence < deafAfter { // what counts is the rate before a silence
+		rate := float64(beats-l.beats) / advance.Seconds()
+		l.rate += (rate - l.rate) * advance.Seconds() / rateWindow.Seconds()
+		l.beats = beats
+	}
+	switch {
+	case gap > stall:
+		l.pardon.Store(now)
+		return gap - advance
+	case suspended || l.deaf(silence):
+		l.pardon.Store(now)
+		return gap
+	}
+	return gap - advance
+}
+
+func (l *lease) deaf(silence time.Duration) bool {
+	return l.rate >= deafRate && silence >= deafAfter && silence <= deafMost &&
+		l.rate*silence.Seconds() >= deafBeats
+}

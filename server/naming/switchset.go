@@ -1,0 +1,200 @@
+package naming
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/rollcall-go/rollcall/internal/wire"
+)
+
+// Set changes one switch by the name and text an operator gives (Nacos HTTP v1:
+// operator). A value that cannot be is a [wire.BadRequest] and changes nothing;
+// an unknown name is ignored, as in Nacos.
+func (s *Switches) Set(entry, value string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.Load().clone()
+	var err error
+	if entry == "batch" {
+		err = v.setBatch(value)
+	} else if set, ok := switchEntries[entry]; ok {
+		err = set(v, strings.TrimSpace(value))
+	}
+	if err != nil {
+		return err
+	}
+	s.values.Store(v)
+	return nil
+}
+
+type setSwitch func(v *SwitchValues, value string) error
+
+var switchEntries = map[string]setSwitch{
+	"clientBeatInterval":        number(func(v *SwitchValues) *int64 { return &v.ClientBeatInterval }, 1, "clientBeatInterval is too small(<1)"),
+	"distroServerExpiredMillis": number(func(v *SwitchValues) *int64 { return &v.DistroServerExpiredMillis }, 0, "distroServerExpiredMillis is negative"),
+	"pushCacheMillis": number(func(v *SwitchValues) *int64 { return &v.DefaultPushCacheMillis },
+		10000, "min cache time for http or tcp is too small(<10000)"),
+	"defaultCacheMillis": number(func(v *SwitchValues) *int64 { return &v.DefaultCacheMillis },
+		1000, "min default cache time  is too small(<1000)"),
+	"serviceStatusSynchronizationPeriodMillis": number(
+		func(v *SwitchValues) *int64 { return &v.ServiceStatusSynchronizationPeriodMillis },
+		5000, "serviceStatusSynchronizationPeriodMillis is too small(<5000)"),
+	"serverStatusSynchronizationPeriodMillis": number(
+		func(v *SwitchValues) *int64 { return &v.ServerStatusSynchronizationPeriodMillis },
+		1000, "serverStatusSynchronizationPeriodMillis is too small(<1000)"),
+
+	"check":                        boolean(func(v *SwitchValues) *bool { return &v.HealthCheckEnabled }),
+	"distro":                       boolean(func(v *SwitchValues) *bool { return &v.DistroEnabled }),
+	"pushEnabled":                  boolean(func(v *SwitchValues) *bool { return &v.PushEnabled }),
+	"disableAddIP":                 boolean(func(v *SwitchValues) *bool { return &v.DisableAddIP }),
+	"sendBeatOnly":                 boolean(func(v *SwitchValues) *bool { return &v.SendBeatOnly }),
+	"lightBeatEnabled":             boolean(func(v *SwitchValues) *bool { return &v.LightBeatEnabled }),
+	"defaultInstanceEphemeral":     boolean(func(v *SwitchValues) *bool { return &v.DefaultInstanceEphemeral }),
+	"autoChangeHealthCheckEnabled": boolean(func(v *SwitchValues) *bool { return &v.AutoChangeHealthCheckEnabled }),
+
+	"healthCheckTimes":       (*SwitchValues).setCheckTimes,
+	"distroThreshold":        (*SwitchValues).setDistroThreshold,
+	"pushVersion":            (*SwitchValues).setPushVersion,
+	"overriddenServerStatus": (*SwitchValues).setStatus,
+	"limitedUrlMap":          (*SwitchValues).setLimitedURLs,
+	"masters": func(v *SwitchValues, value string) error {
+		v.Masters = strings.Split(value, ",")
+		return nil
+	},
+}
+
+func number(field func(*SwitchValues) *int64, least int64, tooSmall string) setSwitch {
+	return func(v *SwitchValues, value string) error {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return badNumber(value)
+		}
+		if n < least {
+			return wire.BadRequest(tooSmall)
+		}
+		*field(v) = n
+		return nil
+	}
+}
+
+func boolean(field func(*SwitchValues) *bool) setSwitch {
+	return func(v *SwitchValues, value string) error {
+		*field(v) = strings.EqualFold(value, "true")
+		return nil
+	}
+}
+
+func badNumber(value string) error {
+	return wire.BadRequestf("For input string: %q", wire.Excerpt(value))
+}
+
+func (v *SwitchValues) setCheckTimes(value string) error {
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil {
+		return badNumber(value)
+	}
+	v.CheckTimes = int(n)
+	return nil
+}
+
+func (v *SwitchValues) setDistroThreshold(value string) error {
+	f, err := strconv.ParseFloat(value, 64)
+	switch {
+	case err != nil:
+		return badNumber(value)
+	case !(f > 0) || f > 1e9:
+		return wire.BadRequest("distroThreshold can not be zero or negative")
+	}
+	v.DistroThreshold = wire.Float(f)
+	return nil
+}
+
+func (v *SwitchValues) setPushVersion(value string) error {
+	kind, version, _ := strings.Cut(value, ":")
+	if _, ok := wire.ParseVersion(version); !ok {
+		return wire.BadRequest("illegal version, must match: ^\\d+\\.\\d+\\.\\d+$")
+	}
+	switch kind {
+	case "java":
+		v.PushJavaVersion = version
+	case "python":
+		v.PushPythonVersion = version
+	case "c":
+		v.PushCVersion = version
+	case "go":
+		v.PushGoVersion = version
+	default:
+		return wire.BadRequestf("unsupported client type: %s", wire.Excerpt(kind))
+	}
+	return nil
+}
+
+func (v *SwitchValues) setStatus(value string) error {
+	switch value {
+	case "", "null":
+		v.OverriddenServerStatus = nil
+		return nil
+	case "UP", "DOWN", "STARTING", "PAUSED", "WRITE_ONLY", "READ_ONLY":
+		v.OverriddenServerStatus = &value
+		return nil
+	}
+	return wire.BadRequestf("unknown server status: %s", wire.Excerpt(value))
+}
+
+// setLimitedURLs reads prefix:status,prefix:status; blank clears.
+func (v *SwitchValues) setLimitedURLs(value string) error {
+	limited := make(map[string]int)
+	for piece := range strings.SplitSeq(value, ",") {
+		if piece == "" {
+			continue
+		}
+		colon := strings.LastIndexByte(piece, ':')
+		if colon <= 0 {
+			return wire.BadRequestf("illegal limitedUrlMap entry: %s", wire.Excerpt(piece))
+		}
+		status, err := strconv.Atoi(piece[colon+1:])
+		if err != nil {
+			return badNumber(piece[colon+1:])
+		}
+		if status < 200 || status > 599 {
+			return wire.BadRequestf("illegal http status: %d", status)
+		}
+		limited[piece[:colon]] = status
+	}
+	v.LimitedURLMap = limited
+	return nil
+}
+
+// setBatch reads a whole switch object over the current one: what it leaves out
+// stays.
+func (v *SwitchValues) setBatch(value string) error {
+	if err := json.Unmarshal([]byte(value), v); err != nil {
+		return wire.BadRequestf("switch object incorrect: %s", err)
+	}
+	for _, p := range []HealthParams{v.HTTPHealthParams, v.TCPHealthParams} {
+		switch {
+		case p.Min < 500:
+			return wire.BadRequest("min check time for http or tcp is too small(<500)")
+		case p.Max < 3000:
+			return wire.BadRequest("max check time for http or tcp is too small(<3000)")
+		}
+	}
+	for _, p := range []HealthParams{v.HTTPHealthParams, v.TCPHealthParams, v.MySQLHealthParams} {
+		if !(p.Factor >= 0 && p.Factor <= 1) {
+			return wire.BadRequest("malformed factor")
+		}
+	}
+	switch {
+	case v.ClientBeatInterval < 1:
+		return wire.BadRequest("clientBeatInterval is too small(<1)")
+	case v.DefaultPushCacheMillis < 10000:
+		return wire.BadRequest("min cache time for http or tcp is too small(<10000)")
+	case v.DefaultCacheMillis < 1000:
+		return wire.BadRequest("min default cache time  is too small(<1000)")
+	}
+	if v.OverriddenServerStatus != nil {
+		return v.setStatus(*v.OverriddenServerStatus)
+	}
+	return nil
+}

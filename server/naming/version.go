@@ -1,0 +1,71 @@
+package naming
+
+import (
+	"cmp"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// Version orders the writes to one register of one record, on all nodes. The
+// zero Version is before every other.
+type Version struct {
+	// Clock is a hybrid logical clock: wall time in milliseconds in the upper 48
+	// bits, a counter in the lower 16.
+	Clock uint64
+	// Node tells writes of different nodes at the same Clock apart.
+	Node uint16
+}
+
+// Compare is negative when v is the older one, positive when it is the newer.
+func (v Version) Compare(o Version) int {
+	return cmp.Or(cmp.Compare(v.Clock, o.Clock), cmp.Compare(v.Node, o.Node))
+}
+
+// Time is the wall time part.
+func (v Version) Time() time.Time { return time.UnixMilli(int64(v.Clock >> 16)) }
+
+// String returns "clock.node" for logs.
+func (v Version) String() string { return fmt.Sprintf("%x.%d", v.Clock, v.Node) }
+
+// maxAhead is how far another node's clock may be ahead and still move ours. One
+// node with a wrong clock must not infect the others.
+const maxAhead = 10 * time.Minute
+
+// hybridClock makes versions (Kulkarni et al., "Logical Physical Clocks").
+type hybridClock struct {
+	node uint16
+	wall func() time.Time
+	last atomic.Uint64
+}
+
+func (c *hybridClock) physical() uint64 { return uint64(c.wall().UnixMilli()) << 16 }
+
+// next returns a version later than stored, than every version that this clock
+// made, and than all it observed. So a node never loses to a write it has seen,
+// whatever its wall clock says.
+func (c *hybridClock) next(stored Version) Version {
+	for {
+		last := c.last.Load()
+		now := max(c.physical(), last+1)
+		if !c.last.CompareAndSwap(last, now) {
+			continue
+		}
+		// A stored version far in the future is outdone, but not adopted.
+		return Version{Clock: max(now, stored.Clock+1), Node: c.node}
+	}
+}
+
+// observe moves the clock past a version from another node, unless that is
+// further ahead than maxAhead.
+func (c *hybridClock) observe(v Version) {
+	if v.Clock > c.physical()+uint64(maxAhead.Milliseconds())<<16 {
+		return
+	}
+	for {
+		last := c.last.Load()
+		if v.Clock <= last || c.last.CompareAndSwap(last, v.Clock) {
+			return
+		}
+	}
+}
