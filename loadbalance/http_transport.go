@@ -160,7 +160,7 @@ func isConnectError(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// isIdempotent goes by RFC 9110, 9.2.2, and the header by which net/http lets a
+// isIdempotent goes by RFC 9110, 9.2.2, and the headers by which net/http lets a
 // caller vouch for others.
 func isIdempotent(req *http.Request) bool {
 	switch req.Method {
@@ -168,6 +168,9 @@ func isIdempotent(req *http.Request) bool {
 		return true
 	}
 	_, vouched := req.Header["Idempotency-Key"]
+	if !vouched {
+		_, vouched = req.Header["X-Idempotency-Key"]
+	}
 	return vouched
 }
 

@@ -1,0 +1,5 @@
+//go:build race
+
+package loadbalance_test
+
+const raceEnabled = true
