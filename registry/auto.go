@@ -184,7 +184,7 @@ func (a *AutoServiceRegistration) publish(ctx context.Context, event any) error 
 // listeners changes nothing and is logged.
 func (a *AutoServiceRegistration) announce(ctx context.Context, event any) {
 	if err := a.publish(ctx, event); err != nil {
-		a.logger.WarnContext(ctx, "event listener failed", slog.Any("error", err))
+		a.logger.WarnContext(ctx, "event listener failed", failure(err))
 	}
 }
 

@@ -34,8 +34,9 @@ func (a *AutoServiceRegistration) OnWebServerStarted(ctx context.Context, e WebS
 //
 // With FailFast a failure is returned, after whatever may have reached the
 // registry was taken back. Without it, attempts go on in the background until
-// one succeeds or Stop is called, and Start returns nil. A registration that
-// can never succeed is an error either way.
+// one succeeds or Stop is called, and Start returns nil, with half of the
+// context's time to spare. A registration that can never succeed is an error
+// either way.
 func (a *AutoServiceRegistration) Start(ctx context.Context) error {
 	switch {
 	case !a.options.Enabled:
@@ -88,7 +89,7 @@ func (a *AutoServiceRegistration) start(ctx context.Context, delay time.Duration
 		a.tryInBackground(delay)
 		return nil
 	}
-	err = a.attempt(ctx)
+	err = a.firstAttempt(ctx)
 	switch {
 	case err == nil:
 		return nil
@@ -98,7 +99,6 @@ func (a *AutoServiceRegistration) start(ctx context.Context, delay time.Duration
 		early, whole, release := a.deregisterContexts(ctx)
 		defer release()
 		a.withdraw(early, whole)
-		a.enter(StateFailed, err)
 		return err
 	}
 	a.logRetry(ctx, err)
@@ -107,7 +107,19 @@ func (a *AutoServiceRegistration) start(ctx context.Context, delay time.Duration
 }
 
 func (a *AutoServiceRegistration) logRetry(ctx context.Context, err error) {
-	a.logger.WarnContext(ctx, "registering failed, trying again in the background", slog.Any("error", err))
+	a.logger.WarnContext(ctx, "registering failed, trying again in the background", failure(err))
+}
+
+// firstAttempt leaves half of the time that is left to start, unless it must
+// succeed now: a registry that does not answer is no reason to miss the
+// deadline.
+func (a *AutoServiceRegistration) firstAttempt(ctx context.Context) error {
+	if deadline, bounded := ctx.Deadline(); bounded && !a.options.FailFast {
+		half, cancel := context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+		ctx = half
+	}
+	return a.attempt(ctx)
 }
 
 // enter changes the state unless a stop has begun, and reports whether it did.
@@ -169,7 +181,7 @@ func (a *AutoServiceRegistration) attemptInTurn() (last bool) {
 	case err == nil, a.life.Err() != nil:
 		return true
 	case errors.Is(err, ErrInvalidRegistration):
-		a.logger.ErrorContext(a.life, "registering failed for good", slog.Any("error", err))
+		a.logger.ErrorContext(a.life, "registering failed for good", failure(err))
 		return true
 	}
 	a.logRetry(a.life, err)
@@ -273,19 +285,30 @@ func (a *AutoServiceRegistration) callRegister(ctx context.Context, r Registrati
 	}
 	defer giveBack()
 
+	r, err = a.reach(r)
+	if err != nil {
+		return r, err
+	}
+	err = guard("register "+r.Service.String()+" at "+r.Address(), func() error { return a.registry.Register(ctx, r.clone()) })
 	a.mu.Lock()
+	a.live = err == nil && a.reached
+	a.mu.Unlock()
+	return r, err
+}
+
+// reach notes that r may be known to the registry from now on, so that a stop
+// takes it back; a stop that has begun may have looked already, and wins.
+func (a *AutoServiceRegistration) reach(r Registration) (Registration, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.state == StateStopping || a.state == StateStopped {
+		return r, ErrStopped
+	}
 	if a.status != "" {
 		r.Enabled = a.status == StatusUp
 	}
 	a.current, a.reached = r, true
-	a.mu.Unlock()
-
-	err = guard("register "+r.Service.String()+" at "+r.Address(), func() error { return a.registry.Register(ctx, r.clone()) })
-
-	a.mu.Lock()
-	a.live = err == nil
-	a.mu.Unlock()
-	return r, err
+	return r, nil
 }
 
 // validate finds what no registry can make known.

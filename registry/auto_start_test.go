@@ -167,7 +167,7 @@ func TestAR5_DelayDoesNotHoldUpTheStart(t *testing.T) {
 		time.Sleep(10*time.Second - 1)
 		require.Empty(t, f.all())
 		time.Sleep(time.Second)
-		require.Equal(t, 1, len(f.all()))
+		require.Len(t, f.all(), 1)
 		require.Equal(t, registry.StateFailed, auto.State(), "and it is tried again, as the start cannot be aborted any more")
 		time.Sleep(30 * time.Second)
 		require.Equal(t, registry.StateRegistered, auto.State())
@@ -197,7 +197,7 @@ func TestAR5_RegisterIgnoresTheDelay(t *testing.T) {
 	})
 	require.NoError(t, auto.Register(t.Context()))
 	require.NoError(t, auto.Register(t.Context()))
-	require.Equal(t, 1, len(f.all()))
+	require.Len(t, f.all(), 1)
 	require.NoError(t, auto.Stop(t.Context()))
 }
 
@@ -228,6 +228,15 @@ func TestCase04_ManagementServerIsIgnored(t *testing.T) {
 			require.NoError(t, auto.Stop(t.Context()))
 		})
 	}
+}
+
+func TestAR3_AManagementServerAloneIsNoWebServer(t *testing.T) {
+	f := newFakeRegistry()
+	auto := newAuto(t, f)
+	require.NoError(t, auto.OnWebServerStarted(t.Context(), webServer(registry.NamespaceManagement, 9090)))
+	require.NoError(t, auto.Start(t.Context()))
+	require.Empty(t, f.all(), "its port is not the application's")
+	require.NoError(t, auto.Stop(t.Context()))
 }
 
 func TestCase05_PortZeroNeverLeaves(t *testing.T) {
@@ -397,6 +406,24 @@ func TestAR6_PausesGrowToTheMaximum(t *testing.T) {
 	})
 }
 
+// TestAR6_ABlackHoleDoesNotUseUpTheStart: the start of an application is not
+// aborted by its deadline either.
+func TestAR6_ABlackHoleDoesNotUseUpTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeRegistry()
+		f.onRegister = untilContext
+		auto := newAuto(t, f, func(p *autoParams) { p.Options.FailFast = false })
+		listening(t, auto, 8080)
+		ctx, cancel := context.WithTimeout(t.Context(), 14*time.Second)
+		defer cancel()
+		begin := time.Now()
+		require.NoError(t, auto.Start(ctx))
+		require.Equal(t, 7*time.Second, time.Since(begin))
+		require.NoError(t, ctx.Err())
+		require.NoError(t, auto.Stop(t.Context()))
+	})
+}
+
 func TestAR6_StopCancelsTheRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFakeRegistry()
@@ -457,6 +484,13 @@ func TestCase07_NoListenerNoRegistration(t *testing.T) {
 	require.ErrorContains(t, life.Start(t.Context()), "address already in use")
 	require.Empty(t, f.all())
 	require.Equal(t, registry.StateNew, auto.State())
+}
+
+func TestAR4_NothingListensNothingIsRegistered(t *testing.T) {
+	f := newFakeRegistry()
+	auto := newAuto(t, f, func(p *autoParams) { p.Options.When, p.Registration.Port = registry.WhenListening, 8080 })
+	require.NoError(t, auto.Stop(t.Context()), "the start of the application ended with the listener's error")
+	require.Empty(t, f.all())
 }
 
 func TestAR11_WithoutAWebServer(t *testing.T) {

@@ -41,9 +41,9 @@ func TestStatusWithoutARegistration(t *testing.T) {
 	require.NoError(t, auto.Stop(t.Context()))
 }
 
-// TestCase25_StatusSurvivesReRegistration: what was switched at run time is the
+// TestBR4_StatusSurvivesReRegistration: what was switched at run time is the
 // strongest layer, in every later attempt.
-func TestCase25_StatusSurvivesReRegistration(t *testing.T) {
+func TestBR4_StatusSurvivesReRegistration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFakeRegistry()
 		f.onRegister = downFor(5 * time.Second)

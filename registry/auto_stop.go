@@ -30,7 +30,11 @@ func (a *AutoServiceRegistration) Stop(ctx context.Context) error {
 	defer release()
 	giveBack := a.join(early)
 	defer giveBack()
-	if a.withdraw(early, whole) {
+	live, err := a.withdraw(early, whole)
+	a.mu.Lock()
+	a.lastErr = err
+	a.mu.Unlock()
+	if live {
 		a.drain(ctx)
 	}
 	return nil
@@ -74,7 +78,7 @@ func (a *AutoServiceRegistration) deregisterContexts(ctx context.Context) (early
 func (a *AutoServiceRegistration) join(ctx context.Context) (giveBack func()) {
 	giveBack, err := a.turn.take(ctx)
 	if err != nil {
-		a.logger.WarnContext(ctx, "stopping while an attempt to register does not end", slog.Any("error", err))
+		a.logger.WarnContext(ctx, "stopping while an attempt to register does not end", failure(err))
 		return func() {}
 	}
 	a.mu.Lock()
@@ -87,15 +91,15 @@ func (a *AutoServiceRegistration) join(ctx context.Context) (giveBack func()) {
 }
 
 // withdraw deregisters whatever may have reached the registry (rule A-R9), with
-// all hooks, and reports whether the registry had accepted it. Errors are
-// logged and kept.
-func (a *AutoServiceRegistration) withdraw(early, whole context.Context) (wasLive bool) {
+// all hooks, and reports whether the registry had accepted it. All errors are
+// logged; that of the call to the registry is returned to be remembered.
+func (a *AutoServiceRegistration) withdraw(early, whole context.Context) (wasLive bool, err error) {
 	a.mu.Lock()
 	r, reached, wasLive := a.current, a.reached, a.live
 	a.reached, a.live = false, false
 	a.mu.Unlock()
 	if !reached {
-		return false
+		return false, nil
 	}
 
 	for _, h := range a.hooks {
@@ -103,7 +107,7 @@ func (a *AutoServiceRegistration) withdraw(early, whole context.Context) (wasLiv
 			return h.BeforeDeregister(early, r.clone())
 		}))
 	}
-	err := a.callDeregister(early, whole, r)
+	err = a.callDeregister(early, whole, r)
 	a.logFailure(whole, err)
 	for _, h := range a.hooks {
 		a.logFailure(whole, guard("hook "+h.Name()+" after deregistering", func() error {
@@ -111,14 +115,10 @@ func (a *AutoServiceRegistration) withdraw(early, whole context.Context) (wasLiv
 		}))
 	}
 	a.announce(whole, InstanceDeregistered{Registration: r.clone(), Err: err})
-
-	a.mu.Lock()
-	a.lastErr = err
-	a.mu.Unlock()
 	if err == nil {
 		a.logger.InfoContext(whole, "deregistered", registrationAttr(r))
 	}
-	return wasLive
+	return wasLive, err
 }
 
 // callDeregister waits for a status change in flight, which otherwise could
@@ -154,6 +154,6 @@ func (a *AutoServiceRegistration) drain(ctx context.Context) {
 
 func (a *AutoServiceRegistration) logFailure(ctx context.Context, err error) {
 	if err != nil {
-		a.logger.ErrorContext(ctx, "stopping the registration", slog.Any("error", err))
+		a.logger.ErrorContext(ctx, "taking the registration back", failure(err))
 	}
 }

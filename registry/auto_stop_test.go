@@ -1,8 +1,10 @@
 package registry_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"sync"
 	"testing"
@@ -208,28 +210,43 @@ func TestCase08_NothingAfterTheDeregistration(t *testing.T) {
 }
 
 func TestStopLeavesBehindWhatIgnoresItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFakeRegistry()
-		auto := newAuto(t, f, func(p *autoParams) {
-			p.Hooks = []registry.LifecycleHook{registry.NewHook("deaf", 0, registry.HookFuncs{
-				AfterRegister: func(context.Context, registry.Registration) error { time.Sleep(time.Minute); return nil },
-			})}
+	deaf := func() error { time.Sleep(time.Minute); return nil }
+	tests := map[string]struct {
+		hook registry.HookFuncs
+		want []string
+	}{
+		"before registering": {
+			hook: registry.HookFuncs{BeforeRegister: func(context.Context, *registry.Registration) error { return deaf() }},
+		},
+		"after registering": {
+			hook: registry.HookFuncs{AfterRegister: func(context.Context, registry.Registration) error { return deaf() }},
+			want: []string{"register 192.0.2.7:8080", "deregister 192.0.2.7:8080"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFakeRegistry()
+				auto := newAuto(t, f, func(p *autoParams) {
+					p.Hooks = []registry.LifecycleHook{registry.NewHook("deaf", 0, test.hook)}
+				})
+				listening(t, auto, 8080)
+				var all sync.WaitGroup
+				all.Go(func() {
+					if err := auto.Start(t.Context()); !errors.Is(err, registry.ErrStopped) {
+						t.Errorf("Start returned %v", err)
+					}
+				})
+				synctest.Wait()
+				begin := time.Now()
+				require.NoError(t, auto.Stop(t.Context()))
+				require.Equal(t, 1500*time.Millisecond, time.Since(begin), "half of the time is kept for the call")
+				all.Wait()
+				require.Equal(t, test.want, f.all(), "and nothing is registered when it comes back at last")
+				require.Equal(t, registry.StateStopped, auto.State())
+			})
 		})
-		listening(t, auto, 8080)
-		var all sync.WaitGroup
-		all.Go(func() {
-			if err := auto.Start(t.Context()); !errors.Is(err, registry.ErrStopped) {
-				t.Errorf("Start returned %v", err)
-			}
-		})
-		synctest.Wait()
-		begin := time.Now()
-		require.NoError(t, auto.Stop(t.Context()))
-		require.Equal(t, 1500*time.Millisecond, time.Since(begin), "half of the time is kept for the call")
-		f.empty(t)
-		all.Wait()
-		require.Equal(t, registry.StateStopped, auto.State())
-	})
+	}
 }
 
 // TestCase20_DeregisterDrainThenClose: callers see the instance leave the
@@ -309,7 +326,9 @@ func TestCase22_FailuresDoNotStopTheStop(t *testing.T) {
 		f.onDeregister = func(context.Context, registry.Registration) error { return errDown }
 		bad := func(context.Context, registry.Registration) error { panic("boom") }
 		var seen error
+		var log bytes.Buffer
 		auto := newAuto(t, f, func(p *autoParams) {
+			p.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			p.Publisher = &bus{journal: &journal{}, on: func(_ context.Context, event any) error {
 				if e, ok := event.(registry.InstanceDeregistered); ok {
 					seen = e.Err
@@ -339,6 +358,8 @@ func TestCase22_FailuresDoNotStopTheStop(t *testing.T) {
 		require.True(t, stopped)
 		require.ErrorIs(t, seen, errDown)
 		require.ErrorIs(t, auto.LastError(), errDown)
+		require.Contains(t, log.String(), "hook bad before deregistering: panic: boom")
+		require.Contains(t, log.String(), "TestCase22_FailuresDoNotStopTheStop", "the stack says where")
 		require.Equal(t, []string{
 			"good before register", "register 192.0.2.7:8080", "good after register",
 			"good before deregister", "deregister 192.0.2.7:8080", "good after deregister",

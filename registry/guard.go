@@ -1,7 +1,9 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 )
 
@@ -34,4 +36,13 @@ func guard(what string, f func() error) (err error) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
+}
+
+// failure is an error for a log line, with the stack if it is a panic.
+func failure(err error) slog.Attr {
+	attr := slog.Any("error", err)
+	if p, ok := errors.AsType[*PanicError](err); ok {
+		return slog.Group("", attr, slog.String("stack", string(p.Stack)))
+	}
+	return attr
 }

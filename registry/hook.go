@@ -12,8 +12,8 @@ import (
 //
 // Hooks run one after another, ordered by Order and then by Name. A hook honours
 // its context: an attempt to register, or the stop of the application, waits
-// for it. A hook that panics is treated as if it had returned an error (rule
-// A-R13).
+// for it. So it does not call Start, Register or Stop. A hook that panics is
+// treated as if it had returned an error (rule A-R13).
 //
 // An error from BeforeRegister or AfterRegister fails the attempt to register,
 // which may be made again with all hooks. Errors from BeforeDeregister and
@@ -94,7 +94,7 @@ func sortHooks(hooks []LifecycleHook) []LifecycleHook {
 // "registration.customizer". They run ordered by Order and then by Name, once
 // per attempt to register, each time on the registration as it was configured,
 // and before the event [InstancePreRegistered]. What they set is overridden
-// only by what was switched at run time (client case 25).
+// only by listeners, hooks and what was switched at run time (rule B-R4).
 type Customizer struct {
 	// Name sorts customizers of equal order and names this one in errors.
 	Name string

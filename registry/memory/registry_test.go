@@ -32,6 +32,19 @@ func registration(service string, port int) registry.Registration {
 	return registry.Registration{Instance: registry.NewInstance(registry.ServiceID{Name: service}, "127.0.0.1", port)}
 }
 
+func TestCase24_ClustersAreApart(t *testing.T) {
+	r := memory.New()
+	blue, green := registration("s", 1), registration("s", 1)
+	blue.Cluster, green.Cluster = "BLUE", "GREEN"
+	require.NoError(t, r.Register(context.Background(), blue))
+	require.NoError(t, r.Register(context.Background(), green))
+	require.Len(t, r.Instances(blue.Service), 2)
+	require.NoError(t, r.Deregister(context.Background(), blue))
+	left := r.Instances(blue.Service)
+	require.Len(t, left, 1)
+	require.Equal(t, "GREEN", left[0].Cluster)
+}
+
 func TestInstancesAreSorted(t *testing.T) {
 	r := memory.New()
 	a, b, c := registration("s", 2), registration("s", 1), registration("s", 3)
