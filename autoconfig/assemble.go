@@ -7,7 +7,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
-	"go.uber.org/fx/fxevent"
 
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
 	"github.com/rollcall-go/rollcall/registry"
@@ -43,12 +42,7 @@ func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 	nacos := s.nacosBackend(b.ownBackend())
 	conditions := []condition{s.webServer(), s.discoveryClient(), nacos, s.registration(), s.loadBalancer()}
 	opts := []fx.Option{
-		fx.WithLogger(func(l *slog.Logger) fxevent.Logger {
-			events := &fxevent.SlogLogger{Logger: l}
-			events.UseLogLevel(slog.LevelDebug)
-			events.UseErrorLevel(slog.LevelDebug) // New, Start and Stop return it
-			return events
-		}),
+		fx.WithLogger(newGraphLogger),
 		fx.StartTimeout(startTimeout),
 		fx.StopTimeout(s.stopTimeout()),
 		coreModule(b, s, func(l *slog.Logger) {
@@ -73,18 +67,11 @@ func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 	// The last invokes of the root: fx runs them after those of all modules and of
 	// the user, so that the user's hooks have run when the server listens (A-R14).
 	app := &App{}
-	opts = append(opts, fx.Invoke(construct))
+	opts = append(opts, fx.Invoke(constructParts(s)))
 	if s.webServer().holds {
 		opts = append(opts, fx.Invoke(func(w *WebServer) { app.web = w }))
 	}
-	opts = append(opts, fx.Invoke(func(p parts, ready *readiness) error {
-		if p.Registration == nil && s.serviceRegistry.AutoRegistration.FailFast {
-			return errNoRegistration
-		}
-		app.registrar = &registrar{registration: p.Registration, ready: ready}
-		p.Lifecycle.Append(fx.Hook{OnStart: app.registrar.start, OnStop: app.registrar.stop})
-		return nil
-	}))
+	opts = append(opts, fx.Invoke(startRegistrar(s)), fx.Populate(&app.registrar))
 	app.fx = fx.New(opts...)
 	if err := app.fx.Err(); err != nil {
 		return nil, rootCause(err)
@@ -105,7 +92,7 @@ func coreModule(b *boot, s *settings, first func(*slog.Logger)) fx.Option {
 			},
 			fx.Annotate(newMetrics, fx.As(fx.Self()), fx.As(new(prometheus.Registerer)), fx.As(new(prometheus.Gatherer))),
 			fx.Annotate(NewEventBus, fx.As(fx.Self()), fx.As(new(registry.Publisher))),
-			func() *readiness { return &readiness{} },
+			func() *registrar { return &registrar{} },
 			provideEngine(b),
 		),
 		fx.Invoke(first),
@@ -134,7 +121,7 @@ type webServerParams struct {
 	Server     ServerProperties
 	Management ManagementProperties
 	Engine     *gin.Engine
-	Ready      *readiness
+	Registrar  *registrar
 	Indicators []HealthIndicator `group:"health.indicators"`
 	Metrics    prometheus.Gatherer
 	Publisher  registry.Publisher
@@ -145,7 +132,7 @@ type webServerParams struct {
 // and the server under fx's lifecycle.
 func provideWebServer(b *boot) any {
 	return func(p webServerParams) (*WebServer, error) {
-		health, err := newHealthEndpoint(p.Ready, p.Indicators)
+		health, err := newHealthEndpoint(p.Registrar, p.Indicators)
 		if err != nil {
 			return nil, err
 		}

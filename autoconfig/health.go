@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -48,9 +47,6 @@ type HealthIndicator struct {
 // something before it gives up.
 const healthCheckTimeout = 3 * time.Second
 
-// readiness is true from the end of the start to the beginning of the stop.
-type readiness struct{ ready atomic.Bool }
-
 // healthReport is the answer of the health endpoints.
 type healthReport struct {
 	Status     HealthStatus      `json:"status"`
@@ -59,28 +55,31 @@ type healthReport struct {
 
 // healthEndpoint answers what the actuator's health routes are asked.
 type healthEndpoint struct {
-	ready      *readiness
+	registrar  *registrar
 	indicators []HealthIndicator // sorted by name
 }
 
-func newHealthEndpoint(ready *readiness, indicators []HealthIndicator) (*healthEndpoint, error) {
+func newHealthEndpoint(r *registrar, indicators []HealthIndicator) (*healthEndpoint, error) {
 	sorted := slices.SortedFunc(slices.Values(indicators), func(a, b HealthIndicator) int { return strings.Compare(a.Name, b.Name) })
 	for i, ind := range sorted {
 		switch {
 		case ind.Name == "" || ind.Check == nil:
 			return nil, fmt.Errorf("health indicator %q needs a name and a check", ind.Name)
-		case i > 0 && ind.Name == sorted[i-1].Name, ind.Name == componentLiveness, ind.Name == componentReadiness:
+		case i > 0 && ind.Name == sorted[i-1].Name, slices.Contains(ownComponents, ind.Name):
 			return nil, fmt.Errorf("health indicator %q: the name is taken", ind.Name)
 		}
 	}
-	return &healthEndpoint{ready: ready, indicators: sorted}, nil
+	return &healthEndpoint{registrar: r, indicators: sorted}, nil
 }
 
-// Components about the application itself, with Spring's names.
+// Components about the application itself; the first two have Spring's names.
 const (
-	componentLiveness  = "livenessState"
-	componentReadiness = "readinessState"
+	componentLiveness     = "livenessState"
+	componentReadiness    = "readinessState"
+	componentRegistration = "registration"
 )
+
+var ownComponents = []string{componentLiveness, componentReadiness, componentRegistration}
 
 // all is the whole health: every indicator, and whether the application is alive
 // and ready.
@@ -88,6 +87,9 @@ func (h *healthEndpoint) all(ctx context.Context) healthReport {
 	components := check(ctx, h.indicators)
 	components[componentLiveness] = Health{Status: HealthUp}
 	components[componentReadiness] = h.state()
+	if registration, ok := h.registrar.health(); ok {
+		components[componentRegistration] = registration
+	}
 	return aggregate(components)
 }
 
@@ -110,7 +112,7 @@ func (h *healthEndpoint) readiness(ctx context.Context) healthReport {
 }
 
 func (h *healthEndpoint) state() Health {
-	if h.ready.ready.Load() {
+	if h.registrar.ready.Load() {
 		return Health{Status: HealthUp}
 	}
 	return Health{Status: HealthOutOfService}
@@ -126,7 +128,7 @@ func check(ctx context.Context, indicators []HealthIndicator) map[string]Health 
 		wg.Go(func() { found[i] = ind.guarded(ctx) })
 	}
 	wg.Wait()
-	components := make(map[string]Health, len(indicators)+2)
+	components := make(map[string]Health, len(indicators)+len(ownComponents))
 	for i, ind := range indicators {
 		components[ind.Name] = found[i]
 	}

@@ -6,14 +6,12 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/rollcall-go/rollcall/discovery"
-	"github.com/rollcall-go/rollcall/registry"
 )
 
 // The indicators of this package, with Spring's names where it has them.
 const (
-	indicatorDiscovery    = "discoveryClient"
-	indicatorNacos        = "nacosDiscovery"
-	indicatorRegistration = "registration"
+	indicatorDiscovery = "discoveryClient"
+	indicatorNacos     = "nacosDiscovery"
 )
 
 // provideIndicator adds the indicator that a constructor returns to the group.
@@ -29,7 +27,7 @@ func discoveryIndicator(c *discovery.Client) HealthIndicator {
 		if err != nil {
 			return Health{Status: HealthDown}
 		}
-		return Health{Status: HealthUp, Details: map[string]any{"services": names}}
+		return Health{Status: HealthUp, Details: map[string]any{"services": append([]string{}, names...)}}
 	}}
 }
 
@@ -50,22 +48,5 @@ func nacosIndicator(c statusAsker, readiness bool) HealthIndicator {
 			return Health{Status: HealthUp}
 		}
 		return Health{Status: HealthUnknown}
-	}}
-}
-
-// registrationIndicator shows where the registration is in its life (A-R6). One
-// that is not wanted yet, or is being retried, is no reason to call the
-// application unhealthy: what it lacks shows in the registry's own indicator.
-func registrationIndicator(auto *registry.AutoServiceRegistration) HealthIndicator {
-	return HealthIndicator{Name: indicatorRegistration, Check: func(context.Context) Health {
-		state := auto.State()
-		h := Health{Status: HealthUnknown, Details: map[string]any{"state": state}}
-		switch state {
-		case registry.StateRegistered:
-			h.Status = HealthUp
-		case registry.StateFailed:
-			h.Status = HealthDown
-		}
-		return h
 	}}
 }

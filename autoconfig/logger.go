@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 
+	"go.uber.org/fx/fxevent"
+
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
 )
 
@@ -42,4 +44,29 @@ func logNotes(l *slog.Logger, notes []config.Note) {
 	for _, n := range notes {
 		l.Log(context.Background(), n.Level, n.Text, n.Args...)
 	}
+}
+
+// graphLogger logs what fx does, at debug level: errors as well, since New,
+// Start and Stop return them. What was provided is left out, a page of lines
+// with stack traces that says nothing about this run.
+type graphLogger struct{ events fxevent.SlogLogger }
+
+func newGraphLogger(l *slog.Logger) fxevent.Logger {
+	g := &graphLogger{fxevent.SlogLogger{Logger: l}}
+	g.events.UseLogLevel(slog.LevelDebug)
+	g.events.UseErrorLevel(slog.LevelDebug)
+	return g
+}
+
+// LogEvent implements [fxevent.Logger].
+func (g *graphLogger) LogEvent(event fxevent.Event) {
+	switch e := event.(type) {
+	case *fxevent.Provided:
+		if e.Err == nil {
+			return
+		}
+	case *fxevent.BeforeRun:
+		return
+	}
+	g.events.LogEvent(event)
 }

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/fx"
 
+	nacosdiscovery "github.com/rollcall-go/rollcall/discovery/nacos"
 	"github.com/rollcall-go/rollcall/internal/nacosclient"
 	nacosregistry "github.com/rollcall-go/rollcall/registry/nacos"
 )
@@ -21,8 +22,15 @@ func nacosModule(s *settings) fx.Option {
 			func(c *nacosclient.Client) nacosregistry.Options {
 				return nacosregistry.Options{Client: c, AllowShortBeat: s.nacos.Discovery.AllowShortBeat}
 			},
+			func(c *nacosclient.Client) nacosdiscovery.Options {
+				push := s.nacos.Discovery.Push
+				return nacosdiscovery.Options{Client: c, Push: nacosdiscovery.Push{
+					Enabled: push.Enabled, Port: push.Port, AdvertiseIP: push.AdvertiseIP,
+				}}
+			},
 		),
 		nacosregistry.Module,
+		nacosdiscovery.Module,
 	}
 	if s.management.Health.NacosDiscovery.Enabled {
 		opts = append(opts, provideIndicator(func(c *nacosclient.Client) HealthIndicator {

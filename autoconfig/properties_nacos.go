@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"time"
 
 	"github.com/rollcall-go/rollcall/registry"
@@ -110,8 +111,8 @@ type PushProperties struct {
 	Enabled bool `mapstructure:"enabled"`
 	// Port of the socket, 0: a free one.
 	Port int `mapstructure:"port"`
-	// AdvertiseIP is where the registry is to send to; "" lets it take the address
-	// that requests come from.
+	// AdvertiseIP is where the registry is to send to; "" is the local address of
+	// the route to the registry.
 	AdvertiseIP string `mapstructure:"advertise-ip"`
 }
 
@@ -168,6 +169,11 @@ func (p *NacosProperties) Validate() error {
 	}
 	if d.Push.Port < 0 || d.Push.Port > math.MaxUint16 {
 		errs = append(errs, errors.New("discovery.push.port: must be 0 to 65535"))
+	}
+	if ip := d.Push.AdvertiseIP; ip != "" {
+		if addr, err := netip.ParseAddr(ip); err != nil || addr.IsUnspecified() || addr.IsMulticast() {
+			errs = append(errs, errors.New("discovery.push.advertise-ip: must be the IP address of this host"))
+		}
 	}
 	if (d.TLS.CertFile == "") != (d.TLS.KeyFile == "") {
 		errs = append(errs, errors.New("discovery.tls.cert-file: needs key-file, and key-file needs it"))

@@ -3,7 +3,9 @@ package autoconfig
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"go.uber.org/fx"
 
@@ -12,39 +14,17 @@ import (
 	"github.com/rollcall-go/rollcall/registry"
 )
 
-// parts are what has to be constructed before the web server, so that it is
-// closed after it; each is nil when its condition does not hold.
-type parts struct {
-	fx.In
-
-	Lifecycle    fx.Lifecycle
-	Bus          *EventBus
-	Discovery    *discovery.Client                 `optional:"true"`
-	Balancer     *loadbalance.LoadBalancer         `optional:"true"`
-	HTTPClient   *loadbalance.HTTPClient           `optional:"true"`
-	Registration *registry.AutoServiceRegistration `optional:"true"`
-}
-
-// construct is the first of the invokes at the root. It has the registration
-// hear of the web server, and taken back when the start fails after that: fx
-// stops only what it has started, and the registrar comes last.
-func construct(p parts) {
-	if p.Registration == nil {
-		return
-	}
-	Subscribe(p.Bus, p.Registration.OnWebServerStarted)
-	p.Lifecycle.Append(fx.Hook{OnStop: p.Registration.Stop})
-}
-
-// errNoRegistration is auto-registration.fail-fast.
-var errNoRegistration = errors.New("cloud.service-registry.auto-registration.fail-fast: there is no registry to register with; " +
-	"switch one on (cloud.nacos.discovery.enabled), give one (autoconfig.Backend), or set fail-fast to false")
-
 // registrar is the last hook of the application: it registers when everything
-// else has started, and a stop begins with it (A-R14).
+// else has started, and a stop begins with it (A-R14). Between the two the
+// application is ready.
 type registrar struct {
-	registration *registry.AutoServiceRegistration // nil when there is none
-	ready        *readiness
+	ready atomic.Bool
+
+	// registration is set before the application starts; nil when there is none.
+	// The registrar does not take it as a parameter: a hook of the user's that
+	// knows the web server, whose health answer shows the registrar, would close
+	// a circle.
+	registration *registry.AutoServiceRegistration
 }
 
 func (r *registrar) start(ctx context.Context) error {
@@ -53,12 +33,12 @@ func (r *registrar) start(ctx context.Context) error {
 			return err
 		}
 	}
-	r.ready.ready.Store(true)
+	r.ready.Store(true)
 	return nil
 }
 
 func (r *registrar) stop(ctx context.Context) error {
-	r.ready.ready.Store(false)
+	r.ready.Store(false)
 	if r.registration == nil {
 		return nil
 	}
@@ -69,6 +49,72 @@ func (r *registrar) stop(ctx context.Context) error {
 func (r *registrar) cut() {
 	if r.registration != nil {
 		r.registration.CutDrain()
+	}
+}
+
+// health shows where the registration is in its life (A-R6); ok is false when
+// there is none. A registration that waits for its moment is UNKNOWN.
+func (r *registrar) health() (h Health, ok bool) {
+	if r.registration == nil {
+		return Health{}, false
+	}
+	state := r.registration.State()
+	h = Health{Status: HealthUnknown, Details: map[string]any{"state": state}}
+	switch state {
+	case registry.StateRegistered:
+		h.Status = HealthUp
+	case registry.StateFailed:
+		h.Status = HealthDown
+	}
+	return h, true
+}
+
+// parts are what has to be constructed before the web server, so that it is
+// closed after it; each is nil when its condition does not hold.
+type parts struct {
+	fx.In
+
+	Lifecycle    fx.Lifecycle
+	Bus          *EventBus
+	Registrar    *registrar
+	Discovery    *discovery.Client                 `optional:"true"`
+	Balancer     *loadbalance.LoadBalancer         `optional:"true"`
+	HTTPClient   *loadbalance.HTTPClient           `optional:"true"`
+	Registration *registry.AutoServiceRegistration `optional:"true"`
+}
+
+// constructParts is the first of the invokes at the root. The registration gets
+// to hear of the web server, and is taken back when a start fails after it: fx
+// stops only what it has started, and the registrar starts last.
+func constructParts(s *settings) func(parts) error {
+	return func(p parts) error {
+		if p.Registration == nil {
+			if s.serviceRegistry.AutoRegistration.FailFast {
+				return errNoRegistration
+			}
+			return nil
+		}
+		p.Registrar.registration = p.Registration
+		Subscribe(p.Bus, p.Registration.OnWebServerStarted)
+		p.Lifecycle.Append(fx.Hook{OnStop: p.Registration.Stop})
+		return nil
+	}
+}
+
+// errNoRegistration is what auto-registration.fail-fast asks for.
+var errNoRegistration = errors.New("cloud.service-registry.auto-registration.fail-fast: there is no registry to register with; " +
+	"switch registering on, give a registry (autoconfig.Backend), or set fail-fast to false")
+
+// startRegistrar is the last of the invokes at the root.
+func startRegistrar(s *settings) func(fx.Lifecycle, *registrar) {
+	return func(lc fx.Lifecycle, r *registrar) {
+		lc.Append(fx.Hook{OnStop: r.stop, OnStart: func(ctx context.Context) error {
+			err := r.start(ctx)
+			if err != nil && s.nacos.Discovery.FailFast && !errors.Is(err, registry.ErrInvalidRegistration) {
+				return fmt.Errorf("%w\ncloud.nacos.discovery.fail-fast is true: set it to false to start without the registry and register later", err)
+			}
+			return err
+		}})
 	}
 }
 

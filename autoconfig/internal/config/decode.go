@@ -38,17 +38,21 @@ func (d *decoder) decode(v value, t reflect.Type) (reflect.Value, error) {
 			return out.Elem(), err
 		}
 	}
+	if err := checkShape(plain, t); err != nil {
+		return out.Elem(), err
+	}
 	if m, ok := plain.(map[string]any); ok && t == reflect.TypeFor[map[string]string]() {
 		flat := map[string]any{}
 		flatten("", m, flat)
 		plain = flat
 	}
 	dec, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
-		Result:      out.Interface(),
-		TagName:     tagName,
-		ErrorUnused: true,
-		MatchName:   func(key, field string) bool { return uniform(key) == uniform(field) },
-		DecodeHook:  mapstructure.ComposeDecodeHookFunc(d.scalar, mapstructure.TextUnmarshallerHookFunc()),
+		Result:       out.Interface(),
+		TagName:      tagName,
+		ErrorUnused:  true,
+		MapFieldName: kebab,
+		MatchName:    func(key, field string) bool { return uniform(key) == uniform(field) },
+		DecodeHook:   mapstructure.ComposeDecodeHookFunc(d.scalar, mapstructure.TextUnmarshallerHookFunc()),
 	})
 	if err != nil {
 		return out.Elem(), err
@@ -91,15 +95,9 @@ func (d *decoder) plain(v value) (any, error) {
 func structured(text string, t reflect.Type) (any, error) {
 	switch {
 	case t.Kind() == reflect.Map, t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
-		var doc yaml.Node // every JSON text is YAML
-		if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) != 1 ||
-			doc.Content[0].Kind != yaml.MappingNode && doc.Content[0].Kind != yaml.SequenceNode {
-			return nil, errors.New(`must be a JSON text such as {"zone":"a"}`)
-		}
-		d := document{}
-		v := d.value(doc.Content[0], 0)
-		if len(d.errs) > 0 {
-			return nil, errors.New("is nested too deep")
+		v, err := parseJSON(text)
+		if err != nil {
+			return nil, err
 		}
 		asIs := decoder{expand: func(s string) (string, error) { return s, nil }}
 		return asIs.plain(v)
@@ -113,6 +111,34 @@ func structured(text string, t reflect.Type) (any, error) {
 		return list, nil
 	}
 	return text, nil
+}
+
+// parseJSON reads a list or map from one text.
+func parseJSON(text string) (value, error) {
+	var d document
+	root, err := parseYAML([]byte(text)) // every JSON text is YAML
+	if err == nil && root != nil && root.Kind != yaml.ScalarNode {
+		if v := d.value(root, 0); len(d.errs) == 0 {
+			return v, nil
+		}
+	}
+	return value{}, errors.New(`must be a JSON text such as {"zone":"a"}`)
+}
+
+// checkShape says when a list, a map or one value stands where another is
+// wanted.
+func checkShape(plain any, t reflect.Type) error {
+	_, isMap := plain.(map[string]any)
+	_, isList := plain.([]any)
+	switch {
+	case t.Kind() == reflect.Map && !isMap:
+		return errors.New("must be a map of keys")
+	case t.Kind() == reflect.Slice && !isList:
+		return errors.New("must be a list")
+	case t.Kind() != reflect.Map && t.Kind() != reflect.Slice && (isMap || isList):
+		return errors.New("must be one value")
+	}
+	return nil
 }
 
 // flatten joins nested names with dots, as a properties file would write them.
@@ -209,10 +235,6 @@ func cleanError(err error) error {
 			return fmt.Errorf("%s: %w", name, inner)
 		}
 		return inner
-	}
-	var kind *mapstructure.UnconvertibleTypeError
-	if errors.As(err, &kind) {
-		return fmt.Errorf("must be a %s", kind.Expected.Kind())
 	}
 	return err
 }

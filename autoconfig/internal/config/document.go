@@ -61,17 +61,33 @@ func parseYAML(text []byte) (*yaml.Node, error) {
 	case errors.Is(err, io.EOF):
 		return nil, nil
 	case err != nil:
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, syntaxError(err)
 	}
 	if err := dec.Decode(&second); err == nil {
 		return nil, fmt.Errorf("line %d: a second document begins here, only one is read (there are no profiles)", second.Line)
 	} else if !errors.Is(err, io.EOF) {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, syntaxError(err)
 	}
 	if len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" {
 		return nil, nil
 	}
 	return doc.Content[0], nil
+}
+
+// syntaxError is the error of the YAML library with the right line: where its
+// grammar, and not its scanner, is disappointed, it counts lines from zero.
+func syntaxError(err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	const grammar = "did not find expected"
+	var line int
+	if strings.HasPrefix(text, grammar) {
+		text = "line 1: " + text
+	} else if _, rest, _ := strings.Cut(text, ": "); strings.HasPrefix(rest, grammar) {
+		if _, err := fmt.Sscanf(text, "line %d:", &line); err == nil {
+			text = fmt.Sprintf("line %d: %s", line+1, rest)
+		}
+	}
+	return errors.New(text)
 }
 
 // maxDepth bounds the nesting, and with it aliases that contain themselves.

@@ -140,9 +140,14 @@ func (c *Config) set(s Setting, origin string, store func(string, any)) {
 		store(found.key, v)
 	case found != nil && found.leaf != nil:
 		m, _ := c.raw(found.leaf)
-		if m.kind != kindMap {
-			m = value{kind: kindMap}
+		if m.kind == kindText { // an environment variable
+			parsed, err := parseJSON(m.text)
+			if err != nil {
+				return // decode says so
+			}
+			m = parsed
 		}
+		m.kind = kindMap
 		m.pairs, m.origin = slices.Clone(m.pairs), origin
 		m.set(rest, v)
 		store(found.key, m)

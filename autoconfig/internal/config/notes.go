@@ -29,28 +29,23 @@ func (c *Config) note(ignored []string) {
 	}
 }
 
-// nearest returns the known key that a typing mistake may have meant, "" when
-// none is near.
+// nearest returns the known key that was probably meant: the one that ends in the
+// same name, or else the one a few letters away; "" when there is none.
 func nearest(key string, known []string) string {
-	best, bestDistance := "", len(key)/3+1
 	folded := uniformPath(key)
-	for _, k := range known {
-		if d := levenshtein.ComputeDistance(folded, uniformPath(k)); d < bestDistance {
-			best, bestDistance = k, d
-		}
-	}
-	if best != "" {
-		return best
-	}
-	// Else the same last name in another place, when only one key has it.
 	last := folded[strings.LastIndexByte(folded, '.')+1:]
+	var same []string
+	best, limit := "", 2+len(last)/3
 	for _, k := range known {
 		if strings.HasSuffix(uniformPath(k), "."+last) {
-			if best != "" {
-				return ""
-			}
-			best = k
+			same = append(same, k)
 		}
+		if d := levenshtein.ComputeDistance(folded, uniformPath(k)); d < limit {
+			best, limit = k, d
+		}
+	}
+	if best == "" && len(same) == 1 {
+		return same[0]
 	}
 	return best
 }
