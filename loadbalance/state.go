@@ -38,9 +38,9 @@ type state struct {
 	mu sync.Mutex
 }
 
-// sweepAbove is how many services a balancer keeps without asking whether they
-// are still in use.
-const sweepAbove = 256
+// sweepEvery is how many services a balancer takes up before it asks which are
+// still in use.
+const sweepEvery = 256
 
 // states finds the state of a service without a lock. The map is replaced as a
 // whole; what is kept of services that are called no more is bounded by
@@ -53,7 +53,7 @@ type states struct {
 
 func (t *states) init() {
 	t.current.Store(&map[registry.ServiceID]*state{})
-	t.sweepAt = sweepAbove
+	t.sweepAt = sweepEvery
 }
 
 func (t *states) get(id registry.ServiceID) *state {
@@ -77,7 +77,7 @@ func (t *states) add(id registry.ServiceID) *state {
 	next := maps.Clone(old)
 	if len(next) >= t.sweepAt {
 		maps.DeleteFunc(next, func(_ registry.ServiceID, s *state) bool { return !s.used.Swap(false) })
-		t.sweepAt = max(sweepAbove, 2*len(next))
+		t.sweepAt = len(next) + sweepEvery
 	}
 	s := new(state)
 	next[id] = s

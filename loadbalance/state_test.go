@@ -16,9 +16,9 @@ func TestStates_AreSweptWhenNewOnesCome(t *testing.T) {
 	services.init()
 	steady := registry.ServiceID{Name: "steady"}
 	first := services.get(steady)
-	for n := range 20 * sweepAbove {
+	for n := range 20 * sweepEvery {
 		services.get(registry.ServiceID{Name: fmt.Sprint("passing-", n)})
 		require.Same(t, first, services.get(steady))
-		require.LessOrEqual(t, len(*services.current.Load()), 2*sweepAbove+1)
+		require.LessOrEqual(t, len(*services.current.Load()), 2*(sweepEvery+1))
 	}
 }
