@@ -251,18 +251,6 @@ func TestCase05_PortZeroNeverLeaves(t *testing.T) {
 		require.Equal(t, l.Addr().(*net.TCPAddr).Port, f.only(t).Port)
 		require.NoError(t, auto.Stop(t.Context()))
 	})
-	t.Run("an explicit port", func(t *testing.T) {
-		port, err := registry.ExplicitPort(-1)
-		require.NoError(t, err)
-		require.Zero(t, port)
-		port, err = registry.ExplicitPort(65535)
-		require.NoError(t, err)
-		require.Equal(t, 65535, port)
-		for _, bad := range []int{0, -2, 65536} {
-			_, err := registry.ExplicitPort(bad)
-			require.ErrorContains(t, err, "cloud.nacos.discovery.port")
-		}
-	})
 	t.Run("an impossible template", func(t *testing.T) {
 		for _, bad := range []int{-1, 65536} {
 			_, err := registry.NewAutoServiceRegistration(params(newFakeRegistry(), func(p *autoParams) { p.Registration.Port = bad }))

@@ -6,20 +6,7 @@ import (
 	"strconv"
 )
 
-// ExplicitPort turns the property cloud.nacos.discovery.port into the port of a
-// registration's template: -1 means the web server's port and gives 0; anything
-// else outside 1 to 65535, 0 included, is an error that names the key (rule
-// A-R2, client case 5).
-func ExplicitPort(property int) (int, error) {
-	if property == -1 {
-		return 0, nil
-	}
-	if err := checkPort(property); err != nil {
-		return 0, err
-	}
-	return property, nil
-}
-
+// checkPort accepts what can be registered (rule A-R2, client case 5).
 func checkPort(port int) error {
 	if port < 1 || port > 65535 {
 		return fmt.Errorf("%s %d: must be 1 to 65535, or -1 for the web server's port", keyPort, port)

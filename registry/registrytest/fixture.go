@@ -12,8 +12,8 @@ import (
 	"github.com/rollcall-go/rollcall/registry"
 )
 
-// callTimeout bounds each call of the suite.
-const callTimeout = 10 * time.Second
+// testTimeout bounds the calls of one test, besides what it waits for changes.
+const testTimeout = 10 * time.Second
 
 // fixture is one test's registry and service.
 type fixture struct {
@@ -25,7 +25,7 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T, h Harness) *fixture {
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout+10*h.Within)
 	t.Cleanup(cancel)
 	reg := h.New(t)
 	t.Cleanup(func() { require.NoError(t, reg.Close()) })
