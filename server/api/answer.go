@@ -1,0 +1,88 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/gin-gonic/gin"
+)
+
+// answer is what a successful request gets, always with the status 200: clients
+// take every other one for a failure.
+type answer struct {
+	contentType []string
+	body        []byte
+	// pooled is where the body goes back to when it was sent; nil for none.
+	pooled *sync.Pool
+}
+
+// The header values are shared by all answers; nobody changes them.
+var (
+	textType = []string{"text/plain;charset=UTF-8"}
+	jsonType = []string{"application/json;charset=UTF-8"}
+	nosniff  = []string{"nosniff"}
+)
+
+// ok is the answer of most changes, without a newline.
+var ok = text("ok")
+
+func text(s string) answer { return answer{contentType: textType, body: []byte(s)} }
+
+// jsonBytes is an answer that is encoded already.
+func jsonBytes(b []byte) answer { return answer{contentType: jsonType, body: b} }
+
+// jsonOf encodes a value as Nacos does: compact, and with only the escapes that
+// JSON demands.
+func jsonOf(v any) (answer, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return answer{}, fmt.Errorf("encode the answer: %w", err)
+	}
+	return jsonBytes(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+func write(c *gin.Context, status int, a answer) {
+	h := c.Writer.Header()
+	h["X-Content-Type-Options"] = nosniff
+	if a.contentType != nil {
+		h["Content-Type"] = a.contentType
+	}
+	c.Status(status)
+	if len(a.body) == 0 {
+		c.Writer.WriteHeaderNow()
+		return
+	}
+	// The client may be gone; there is nobody left to tell.
+	_, _ = c.Writer.Write(a.body)
+	if a.pooled != nil && cap(a.body) <= maxPooled {
+		a.pooled.Put(&a.body)
+	}
+}
+
+// maxPooled bounds what a pool keeps for a rare large answer.
+const maxPooled = 1 << 20
+
+// handler makes a route's gin handler: gate, parameters, answer or error.
+func (a *API) handler(r Route) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if !r.Always && !a.gate(c) {
+			return
+		}
+		call, err := newCall(c)
+		if err != nil {
+			a.fail(c, err)
+			return
+		}
+		answer, err := r.handle(call)
+		if err != nil {
+			a.fail(c, err)
+			return
+		}
+		write(c, http.StatusOK, answer)
+	}
+}

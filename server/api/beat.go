@@ -1,0 +1,47 @@
+package api
+
+import (
+	"github.com/rollcall-go/rollcall/internal/wire"
+	"github.com/rollcall-go/rollcall/server/naming"
+)
+
+// beat takes a sign of life. What it is about is named by the request: namespace,
+// group and service always, address and cluster by the document if there is one
+// (SB-06). An instance that is not known is created from the document; without
+// one the client is told to register again (SB-05).
+func (a *API) beat(c *call) (answer, error) {
+	k, err := c.ServiceKey()
+	if err != nil {
+		return answer{}, err
+	}
+	port, err := c.Int("port", 0)
+	if err != nil {
+		return answer{}, err
+	}
+	ip, cluster := c.Get("ip"), c.Get("clusterName")
+	var full *wire.Beat
+	if document := c.Get("beat"); document != "" {
+		if full, err = wire.ParseBeat(document); err != nil {
+			return answer{}, err
+		}
+		ip, port = full.IP, full.Port
+		if full.Cluster != "" {
+			cluster = full.Cluster
+		}
+	}
+	if err := wire.CheckPort(port); err != nil {
+		return answer{}, err
+	}
+	ik := naming.InstanceKey{Cluster: cluster, IP: ip, Port: port}
+	if full != nil && !full.Ephemeral && !a.exists(k, ik) {
+		return answer{}, errPersistent
+	}
+	result, err := a.store.Beat(k, ik, full)
+	if err != nil {
+		return answer{}, err
+	}
+	if !result.Known {
+		return jsonBytes(wire.AppendUnknownReply(nil, result.Interval.Milliseconds())), nil
+	}
+	return jsonBytes(wire.AppendKnownReply(nil, result.Interval.Milliseconds(), a.switches.Load().LightBeatEnabled)), nil
+}

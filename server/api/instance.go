@@ -1,0 +1,177 @@
+package api
+
+import (
+	"slices"
+
+	"github.com/rollcall-go/rollcall/internal/wire"
+	"github.com/rollcall-go/rollcall/server/naming"
+)
+
+// instanceKey reads the address of an instance. Only some endpoints know the
+// alias "cluster" of clusterName.
+func (c *call) instanceKey(clusterNames ...string) (naming.InstanceKey, error) {
+	var k naming.InstanceKey
+	ip, err := c.Required("ip")
+	if err != nil {
+		return k, err
+	}
+	if _, err := c.Required("port"); err != nil {
+		return k, err
+	}
+	if k.IP, err = wire.ParseIP(ip); err != nil {
+		return k, err
+	}
+	if k.Port, err = wire.ParsePort(c.Get("port")); err != nil {
+		return k, err
+	}
+	k.Cluster, err = wire.ParseCluster(c.Get(clusterNames...))
+	return k, err
+}
+
+// registration reads what POST, PUT and DELETE have in common: everything, with
+// defaults for what is absent.
+func (c *call) registration() (wire.ServiceKey, naming.Registration, error) {
+	var r naming.Registration
+	k, err := c.ServiceKey()
+	if err != nil {
+		return k, r, err
+	}
+	if r.InstanceKey, err = c.instanceKey("clusterName", "cluster"); err != nil {
+		return k, r, err
+	}
+	if r.Weight, err = wire.ParseWeight(c.Get("weight")); err != nil {
+		return k, r, err
+	}
+	if r.Metadata, err = wire.ParseMetadata(c.Get("metadata")); err != nil {
+		return k, r, err
+	}
+	r.Enabled = c.LooseBool(true, "enabled", "enable")
+	r.Healthy = c.LooseBool(true, "healthy")
+	r.App = c.Get("app")
+	return k, r, nil
+}
+
+// persistent reports whether a request means a persistent instance.
+func (a *API) persistent(c *call) bool {
+	return !c.LooseBool(a.switches.Load().DefaultInstanceEphemeral, "ephemeral")
+}
+
+func (a *API) registerInstance(c *call) (answer, error) {
+	k, r, err := c.registration()
+	if err != nil {
+		return answer{}, err
+	}
+	if a.persistent(c) {
+		return answer{}, errPersistent
+	}
+	return ok, a.store.Register(k, r)
+}
+
+// updateInstance is an operator's change. A Java client's must name what exists;
+// for everyone else it creates what does not (Nacos HTTP v1: update).
+func (a *API) updateInstance(c *call) (answer, error) {
+	k, r, err := c.registration()
+	if err != nil {
+		return answer{}, err
+	}
+	if a.persistent(c) {
+		return answer{}, errPersistent
+	}
+	return ok, a.store.Update(k, r, c.agent().GroupedNames())
+}
+
+func (a *API) patchInstance(c *call) (answer, error) {
+	k, err := c.ServiceKey()
+	if err != nil {
+		return answer{}, err
+	}
+	ik, err := c.instanceKey("clusterName", "cluster")
+	if err != nil {
+		return answer{}, err
+	}
+	var p naming.Patch
+	if text := c.Get("weight"); text != "" {
+		weight, err := wire.ParseWeight(text)
+		if err != nil {
+			return answer{}, err
+		}
+		p.Weight = &weight
+	}
+	if text := c.Get("metadata"); text != "" {
+		if p.Metadata, err = wire.ParseMetadata(text); err != nil {
+			return answer{}, err
+		}
+	}
+	if c.Get("enabled") != "" {
+		enabled := c.LooseBool(true, "enabled")
+		p.Enabled = &enabled
+	}
+	if c.Get("healthy") != "" {
+		healthy := c.LooseBool(true, "healthy")
+		p.Healthy = &healthy
+	}
+	if app := c.Get("app"); app != "" {
+		p.App = &app
+	}
+	return ok, a.store.Patch(k, ik, p)
+}
+
+// deregisterInstance removes an instance. What is not there is removed already;
+// only a flag that contradicts the one instance at that address is an error
+// (SB-26).
+func (a *API) deregisterInstance(c *call) (answer, error) {
+	k, r, err := c.registration()
+	if err != nil {
+		return answer{}, err
+	}
+	if !c.LooseBool(true, "ephemeral") && a.exists(k, r.InstanceKey) {
+		return answer{}, wire.BadRequest("the instance is ephemeral, and ephemeral=false was asked for; nothing was removed")
+	}
+	return ok, a.store.Deregister(k, r.InstanceKey)
+}
+
+func (a *API) exists(k wire.ServiceKey, ik naming.InstanceKey) bool {
+	revision, found := a.store.Lookup(k)
+	if !found {
+		return false
+	}
+	_, found = revision.Get(ik)
+	return found
+}
+
+// instanceDetail shows one instance with its real health, never the one that
+// protection makes of it (SB-09).
+func (a *API) instanceDetail(c *call) (answer, error) {
+	k, err := c.ServiceKey()
+	if err != nil {
+		return answer{}, err
+	}
+	ik, err := c.instanceKey("clusterName")
+	if err != nil {
+		return answer{}, err
+	}
+	revision, found := a.store.Lookup(k)
+	if !found {
+		return answer{}, notFoundf("no service %s found!", k.ServiceName)
+	}
+	in, found := revision.Get(ik)
+	if !found {
+		if !slices.Contains(revision.Clusters(), ik.Cluster) {
+			return answer{}, notFoundf("no ips found for cluster %s in service %s", ik.Cluster, k.ServiceName)
+		}
+		return answer{}, notFoundf("no matched ip found!")
+	}
+	return jsonOf(struct {
+		Service     string            `json:"service"`
+		IP          string            `json:"ip"`
+		Port        int               `json:"port"`
+		ClusterName string            `json:"clusterName"`
+		Weight      wire.Float        `json:"weight"`
+		Healthy     bool              `json:"healthy"`
+		InstanceID  string            `json:"instanceId"`
+		Metadata    map[string]string `json:"metadata"`
+	}{
+		k.ServiceName.String(), in.IP, in.Port, in.Cluster,
+		wire.Float(in.Weight), in.Healthy, in.ID, in.Metadata,
+	})
+}
