@@ -75,8 +75,9 @@ func TestPush_WhatIsNotTold(t *testing.T) {
 	told := inbox(s)
 	bomb := func() []byte {
 		var b bytes.Buffer
-		w := gzip.NewWriter(&b)
-		_, err := w.Write(make([]byte, 32<<20))
+		w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+		require.NoError(t, err)
+		_, err = w.Write(make([]byte, 17<<20))
 		require.NoError(t, err)
 		require.NoError(t, w.Close())
 		return b.Bytes()

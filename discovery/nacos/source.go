@@ -72,7 +72,10 @@ func (s *Source) Name() string { return "nacos" }
 // their health, and how long the registry wants them to be used. Disabled ones
 // are left out by the registry.
 func (s *Source) Fetch(ctx context.Context, service registry.ServiceID) (discovery.Listing, error) {
-	ctx, end := s.bound(ctx)
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return discovery.Listing{}, err
+	}
 	defer end()
 	id := s.client.Resolve(service)
 	udpPort, clientIP := 0, ""
@@ -89,7 +92,10 @@ func (s *Source) Fetch(ctx context.Context, service registry.ServiceID) (discove
 
 // Services implements [discovery.Source].
 func (s *Source) Services(ctx context.Context, namespace, group string) ([]string, error) {
-	ctx, end := s.bound(ctx)
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
 	defer end()
 	names, err := s.client.Services(ctx, namespace, group)
 	if err != nil {
@@ -121,11 +127,14 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// bound has a call end with the source.
-func (s *Source) bound(ctx context.Context) (_ context.Context, end func()) {
+// begin has a call end with the source.
+func (s *Source) begin(ctx context.Context) (_ context.Context, end func(), _ error) {
+	if s.ctx.Err() != nil {
+		return nil, nil, discovery.ErrClosed
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(s.ctx, cancel)
-	return ctx, func() { stop(); cancel() }
+	return ctx, func() { stop(); cancel() }, nil
 }
 
 // explain gives the errors of a closed client or source their public name.
