@@ -1,6 +1,8 @@
 package autoconfig
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"os"
 
@@ -144,7 +146,12 @@ func provideWebServer(b *boot) any {
 			Publisher: p.Publisher, Logger: p.Logger,
 			OnFailure: func(error) { _ = p.Shutdowner.Shutdown(fx.ExitCode(1)) },
 		})
-		p.Lifecycle.Append(fx.Hook{OnStart: web.Start, OnStop: web.Stop})
+		p.Lifecycle.Append(fx.Hook{OnStart: web.Start, OnStop: func(ctx context.Context) error {
+			// A registration may have been caused by the server's start, and what came
+			// after it may have failed: fx then stops the server and never comes to the
+			// registrar, which was to start last (A-R9).
+			return errors.Join(p.Registrar.stop(ctx), web.Stop(ctx))
+		}})
 		return web, nil
 	}
 }

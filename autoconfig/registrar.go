@@ -37,6 +37,7 @@ func (r *registrar) start(ctx context.Context) error {
 	return nil
 }
 
+// stop takes the registration back; a second call does nothing.
 func (r *registrar) stop(ctx context.Context) error {
 	r.ready.Store(false)
 	if r.registration == nil {
@@ -74,7 +75,6 @@ func (r *registrar) health() (h Health, ok bool) {
 type parts struct {
 	fx.In
 
-	Lifecycle    fx.Lifecycle
 	Bus          *EventBus
 	Registrar    *registrar
 	Discovery    *discovery.Client                 `optional:"true"`
@@ -84,8 +84,7 @@ type parts struct {
 }
 
 // constructParts is the first of the invokes at the root. The registration gets
-// to hear of the web server, and is taken back when a start fails after it: fx
-// stops only what it has started, and the registrar starts last.
+// to hear of the web server.
 func constructParts(s *settings) func(parts) error {
 	return func(p parts) error {
 		if p.Registration == nil {
@@ -96,7 +95,6 @@ func constructParts(s *settings) func(parts) error {
 		}
 		p.Registrar.registration = p.Registration
 		Subscribe(p.Bus, p.Registration.OnWebServerStarted)
-		p.Lifecycle.Append(fx.Hook{OnStop: p.Registration.Stop})
 		return nil
 	}
 }

@@ -1,0 +1,174 @@
+package autoconfig
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
+
+	"github.com/rollcall-go/rollcall/registry"
+)
+
+const auto = "cloud.service-registry.auto-registration."
+
+func TestCase20_DeregisterThenDrainThenStopAccepting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFakeRegistry()
+		listener, client := inMemory(t)
+		app := start(t, ConfigYAML(quiet), Backend(r), listener, Property(auto+"drain", "10s"),
+			fx.Invoke(func(e *gin.Engine) {
+				e.GET("/slow", func(c *gin.Context) {
+					time.Sleep(12 * time.Second)
+					c.String(http.StatusOK, "done")
+				})
+			}))
+		status, _ := getWith(t, client, "http://app/actuator/health/readiness")
+		require.Equal(t, http.StatusOK, status)
+
+		began := time.Now()
+		stopped := make(chan time.Duration, 1)
+		go func() { stop(t, app); stopped <- time.Since(began) }()
+		time.Sleep(time.Second)
+		require.True(t, r.has("deregister"), "deregistration comes first")
+		status, body := getWith(t, client, "http://app/actuator/health/readiness")
+		require.Equal(t, http.StatusServiceUnavailable, status)
+		require.JSONEq(t, `{"status":"OUT_OF_SERVICE","components":{"readinessState":{"status":"OUT_OF_SERVICE"}}}`, body)
+		status, _ = getWith(t, client, "http://app/actuator/health/liveness")
+		require.Equal(t, http.StatusOK, status, "it lives while it drains")
+
+		// Accepted during the drain, answered during the shutdown of the server.
+		status, body = getWith(t, client, "http://app/slow")
+		require.Equal(t, http.StatusOK, status)
+		require.Equal(t, "done", body)
+		require.Equal(t, 13*time.Second, (<-stopped).Round(time.Second))
+		_, err := client.Get("http://app/slow")
+		require.Error(t, err, "nothing is accepted any more")
+	})
+}
+
+func TestAR10_ASecondSignalCutsTheDrainAndTheWaitForRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFakeRegistry()
+		listener, client := inMemory(t)
+		app := start(t, ConfigYAML(quiet), Backend(r), listener,
+			Property(auto+"drain", "1h"), Property("server.shutdown-timeout", "1h"),
+			fx.Invoke(func(e *gin.Engine) {
+				e.GET("/endless", func(c *gin.Context) { <-c.Request.Context().Done() })
+			}))
+		go func() {
+			resp, err := client.Get("http://app/endless")
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+		}()
+		synctest.Wait()
+		began := time.Now()
+		stopped := make(chan struct{})
+		go func() { stop(t, app); close(stopped) }()
+		time.Sleep(3 * time.Second)
+		app.cut()
+		<-stopped
+		require.Equal(t, 3*time.Second, time.Since(began).Round(time.Second))
+		require.True(t, r.has("deregister"))
+	})
+}
+
+func TestCase22_AR13_NothingThatFailsKeepsTheOthersFromStopping(t *testing.T) {
+	panicking := registry.NewHook("bad", 0, registry.HookFuncs{
+		BeforeDeregister: func(context.Context, registry.Registration) error { panic("oh") },
+	})
+	r := newFakeRegistry()
+	app := start(t, ConfigYAML(quiet), Backend(r), slowStop(r.journal),
+		fx.Provide(fx.Annotate(func() registry.LifecycleHook { return panicking }, fx.ResultTags(`group:"registration.lifecycle"`))))
+	r.failWith(func() error { return errors.New("status 500") })
+	stop(t, app)
+	require.Equal(t, []string{"register", "deregister failed", "user stopped"}, r.all())
+}
+
+func TestCase21_AStopIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFakeRegistry()
+		listener, _ := inMemory(t)
+		app := start(t, ConfigYAML(quiet), Backend(blackHole{r}), listener)
+		began := time.Now()
+		stop(t, app)
+		require.LessOrEqual(t, time.Since(began), 4*time.Second)
+	})
+}
+
+// blackHole never answers a deregistration.
+type blackHole struct{ *fakeRegistry }
+
+func (blackHole) Deregister(ctx context.Context, _ registry.Registration) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestAR8_TheStopTimeoutCoversEveryStep(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts []fx.Option
+		want time.Duration
+	}{
+		"defaults":            {nil, 3*time.Second + 20*time.Second + 2*time.Second},
+		"drain":               {[]fx.Option{Property(auto+"drain", "7s"), Property(auto+"deregister-timeout", "1s")}, 30 * time.Second},
+		"immediate":           {[]fx.Option{Property("server.shutdown", "immediate")}, 5 * time.Second},
+		"no registration":     {[]fx.Option{Property(auto+"enabled", false), Property(auto+"drain", "7s")}, 22 * time.Second},
+		"no discovery at all": {[]fx.Option{Property("cloud.discovery.enabled", false)}, 22 * time.Second},
+		"no web server":       {[]fx.Option{Property("server.port", -1)}, 5 * time.Second},
+		"the user's own":      {[]fx.Option{fx.StopTimeout(time.Minute)}, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := assembled(t, append(c.opts, ConfigYAML(quiet), Backend(newFakeRegistry()))...)
+			require.Equal(t, c.want, app.StopTimeout())
+		})
+	}
+}
+
+func TestAR8_ADrainAndASlowShutdownFitTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFakeRegistry()
+		listener, client := inMemory(t)
+		app := start(t, ConfigYAML(quiet), Backend(blackHole{r}), listener, slowStop(r.journal),
+			Property(auto+"drain", "30s"),
+			fx.Invoke(func(e *gin.Engine) {
+				e.GET("/endless", func(c *gin.Context) { <-c.Request.Context().Done() })
+			}))
+		go func() {
+			resp, err := client.Get("http://app/endless")
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+		}()
+		synctest.Wait()
+		began := time.Now()
+		stop(t, app)
+		// 3 s to deregister, 30 s of drain, 20 s for the request that never ends.
+		require.Equal(t, 53*time.Second, time.Since(began).Round(time.Second))
+		require.True(t, r.has("user stopped"), "the hooks below ran in what was left")
+	})
+}
+
+func TestShutdownImmediate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener, client := inMemory(t)
+		app := start(t, alone, listener, Property("server.shutdown", "immediate"), fx.Invoke(func(e *gin.Engine) {
+			e.GET("/endless", func(c *gin.Context) { <-c.Request.Context().Done() })
+		}))
+		failed := make(chan error, 1)
+		go func() {
+			_, err := client.Get("http://app/endless")
+			failed <- err
+		}()
+		synctest.Wait()
+		began := time.Now()
+		stop(t, app)
+		require.Zero(t, time.Since(began))
+		require.Error(t, <-failed)
+	})
+}
