@@ -26,8 +26,8 @@ const groupSeparator = "@@"
 // leaves the last good list in use, marked stale.
 //
 // A service is kept fresh while someone subscribes to it or has asked for it in
-// the last five minutes; then it is forgotten, so that nothing is polled for
-// ever (client case 15).
+// the last five minutes; then it is forgotten unless it is stale, so that
+// nothing is polled for ever (client case 15).
 //
 // All methods are safe for concurrent use.
 type Client struct {
@@ -200,8 +200,9 @@ func (c *Client) ServicesIn(ctx context.Context, namespace, group string) ([]str
 }
 
 // Close ends every subscription and poll and closes the sources, within two
-// seconds altogether; the error says what did not end by then. No listener is
-// called and nothing is logged afterwards. Close is idempotent.
+// seconds altogether; the error says what did not end by then. No call of a
+// listener begins and nothing is logged afterwards. Close is idempotent, and not
+// to be called by a listener, whose end it waits for.
 func (c *Client) Close() error {
 	c.closing.Do(func() { c.closeErr = c.close() })
 	return c.closeErr

@@ -65,18 +65,23 @@ func (e *entry) touch() {
 	}
 }
 
-// idle reports whether nobody needs the entry any more. Its lock is held.
+// idle reports whether nobody needs the entry any more. A stale one is kept: its
+// list could not be had again when it is needed. The entry's lock is held.
 func (e *entry) idle(now time.Time) bool {
 	if e.used.Swap(false) {
 		e.lastUsed = now
 	}
-	return len(e.subscriptions) == 0 && e.flight == nil && now.Sub(e.lastUsed) > keepWarm
+	if len(e.subscriptions) > 0 || e.flight != nil || now.Sub(e.lastUsed) <= keepWarm {
+		return false
+	}
+	current := e.current.Load()
+	return current == nil || !current.Stale()
 }
 
 // accept is the one door through which a list comes in, polled or pushed. What
-// counts is whether the content differs, never a time stamp, because the clocks
-// of two servers do (client rule C-R12). It reports whether subscribers were
-// told and whether the service was stale until now. The entry's lock is held.
+// counts is whether the content differs, never a time stamp, since the clocks of
+// two servers differ as well (client rule C-R12). It reports whether the content
+// changed and whether the service was stale until now. The entry's lock is held.
 func (e *entry) accept(l Listing, supplier int, now time.Time) (changed, recovered bool) {
 	e.supplier = supplier
 	e.failures = 0

@@ -1,10 +1,6 @@
 package discovery
 
-import (
-	"errors"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 // Values of the label outcome.
 const (
@@ -35,7 +31,11 @@ func newMetrics(r prometheus.Registerer, countStale func() float64) (*metrics, e
 	if r == nil {
 		return m, nil
 	}
-	if err := errors.Join(r.Register(m.fetches), r.Register(m.stale)); err != nil {
+	if err := r.Register(m.fetches); err != nil {
+		return nil, err
+	}
+	if err := r.Register(m.stale); err != nil {
+		r.Unregister(m.fetches)
 		return nil, err
 	}
 	return m, nil

@@ -11,8 +11,9 @@ import (
 )
 
 // Module provides the *Client over all sources of the value group
-// "discovery.sources" and closes it when the application stops. Options are
-// optional; their Sources, if any, come before those of the group.
+// "discovery.sources" and closes it when the application stops. [Options] may be
+// supplied; unless their Order says otherwise, their own Sources come first and
+// then those of the group by name.
 var Module = fx.Module("discovery", fx.Provide(newFromParams))
 
 // Params is what [Module] takes from the graph.
@@ -28,7 +29,9 @@ type Params struct {
 
 func newFromParams(p Params) (*Client, error) {
 	o := p.Options
-	o.Sources = append(slices.Clip(o.Sources), inOrder(p.Sources, o.Order)...)
+	// The members of a group come in random order.
+	slices.SortFunc(p.Sources, func(a, b Source) int { return cmp.Compare(a.Name(), b.Name()) })
+	o.Sources = slices.Concat(o.Sources, p.Sources)
 	if o.Logger == nil {
 		o.Logger = p.Logger
 	}
@@ -41,20 +44,4 @@ func newFromParams(p Params) (*Client, error) {
 	}
 	p.Lifecycle.Append(fx.Hook{OnStop: func(context.Context) error { return c.Close() }})
 	return c, nil
-}
-
-// inOrder sorts the members of a group: first those that order names, in its
-// order, then the others by name.
-func inOrder(sources []Source, order []string) []Source {
-	rank := func(s Source) int {
-		if i := slices.Index(order, s.Name()); i >= 0 {
-			return i
-		}
-		return len(order)
-	}
-	sources = slices.Clone(sources)
-	slices.SortFunc(sources, func(a, b Source) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name(), b.Name()))
-	})
-	return sources
 }

@@ -1,10 +1,12 @@
 package discovery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,9 +27,9 @@ type Options struct {
 	// Sources are asked in this order, and the first non-empty answer counts. The
 	// client owns them: it closes them when it is closed.
 	Sources []Source
-	// Order names sources that come first when fx collects them, since the
-	// members of a group have no order; the others follow sorted by name. New
-	// ignores it: Sources are in order already.
+	// Order names the sources that come first, in this order, wherever they are in
+	// Sources; the others follow as they are there. It is for sources that were
+	// collected, as by [Module].
 	Order []string
 	// Namespace and Group complete the names given to [Client.ID]; "" are the
 	// defaults of package registry.
@@ -81,6 +83,7 @@ func (o Options) Validate() error {
 func (o Options) withDefaults() Options {
 	id := registry.ServiceID{Namespace: o.Namespace, Group: o.Group}.Normalize()
 	o.Namespace, o.Group = id.Namespace, id.Group
+	o.Sources = inOrder(o.Sources, o.Order)
 	if o.MaxBackOff == 0 {
 		o.MaxBackOff = DefaultMaxBackOff
 	}
@@ -94,4 +97,17 @@ func (o Options) withDefaults() Options {
 		o.Rand = rand.Float64
 	}
 	return o
+}
+
+// inOrder returns the sources with those that order names in front.
+func inOrder(sources []Source, order []string) []Source {
+	rank := func(s Source) int {
+		if i := slices.Index(order, s.Name()); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	sources = slices.Clone(sources)
+	slices.SortStableFunc(sources, func(a, b Source) int { return cmp.Compare(rank(a), rank(b)) })
+	return sources
 }

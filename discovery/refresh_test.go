@@ -278,3 +278,19 @@ func TestIdle_ServiceThatNobodyUsesIsForgotten(t *testing.T) {
 		require.Equal(t, dropped+1, s.fetches())
 	})
 }
+
+func TestCase19_IdleServiceIsNotForgottenInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(inst(1))
+		c := over(t, s)
+		snapshot(t, c)
+		s.fail(errDown)
+		after(time.Hour)
+		require.Len(t, snapshot(t, c).Instances, 1)
+		s.set(inst(1))
+		after(10 * time.Minute)
+		before := s.fetches()
+		after(time.Hour)
+		require.Equal(t, before, s.fetches(), "but afterwards it is")
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -142,10 +143,15 @@ func (l *LoadBalancer) rebuild(ctx context.Context, s *state, id registry.Servic
 	if err != nil {
 		return nil, nil, err
 	}
-	if b := s.built.Load(); b != nil && b.from(snapshot) {
+	b := s.built.Load()
+	if b != nil && b.from(snapshot) {
 		return b, snapshot, nil
 	}
-	b := l.build(snapshot)
+	if b == nil && strings.Contains(id.Name, "_") {
+		l.log.Warn("java callers cannot name this service in a URL, because of the underscore",
+			slog.String("service", id.String()))
+	}
+	b = l.build(snapshot)
 	s.built.Store(b)
 	return b, snapshot, nil
 }

@@ -1,10 +1,14 @@
 package loadbalance_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,8 +43,12 @@ func TestB8_SameClusterIsPreferredElseAll(t *testing.T) {
 	}{
 		{"same cluster", loadbalance.Options{Cluster: "NORTH", PreferSameCluster: true}, []registry.Instance{north, south}, "1"},
 		{"none there", loadbalance.Options{Cluster: "EAST", PreferSameCluster: true}, []registry.Instance{north, south}, "12"},
-		{"none usable there", loadbalance.Options{Cluster: "NORTH", PreferSameCluster: true},
-			[]registry.Instance{inst(1, in("NORTH"), unhealthy), south}, "2"},
+		{
+			"none usable there",
+			loadbalance.Options{Cluster: "NORTH", PreferSameCluster: true},
+			[]registry.Instance{inst(1, in("NORTH"), unhealthy), south},
+			"2",
+		},
 		{"own cluster unknown", loadbalance.Options{PreferSameCluster: true}, []registry.Instance{north, south}, "12"},
 		{"preference off", loadbalance.Options{Cluster: "NORTH"}, []registry.Instance{north, south}, "12"},
 	} {
@@ -211,6 +219,51 @@ func TestCase16_ChoicesAndPushesDoNotRace(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
+}
+
+func TestDR8_UnderscoreIsWarnedOfOnce(t *testing.T) {
+	var log bytes.Buffer
+	s := memory.New()
+	id := registry.ServiceID{Name: "order_service"}
+	l := balancer(t, s, loadbalance.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for n := range 5 {
+		s.Set(id, inst(1+n))
+		_, err := l.Choose(t.Context(), id)
+		require.NoError(t, err)
+	}
+	s.Set(orders, inst(1))
+	chosen(t, l)
+	require.Equal(t, 1, strings.Count(log.String(), "underscore"))
+}
+
+func TestNoInstance_DoesNotAskTheRegistryEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &countingSource{Source: memory.New()}
+		s.Put(registry.NewInstance(registry.ServiceID{Name: "orders"}, "192.0.2.1", 80))
+		l := balancer(t, s, loadbalance.Options{})
+		for range 100 {
+			for _, name := range []string{"order", "ordres"} {
+				_, err := l.Choose(t.Context(), registry.ServiceID{Name: name})
+				require.ErrorContains(t, err, "orders")
+			}
+		}
+		require.Equal(t, int64(1), s.asked.Load())
+		time.Sleep(31 * time.Second)
+		_, err := l.Choose(t.Context(), registry.ServiceID{Name: "order"})
+		require.ErrorContains(t, err, "orders")
+		require.Equal(t, int64(2), s.asked.Load())
+	})
+}
+
+// countingSource counts the questions for names.
+type countingSource struct {
+	*memory.Source
+	asked atomic.Int64
+}
+
+func (s *countingSource) Services(ctx context.Context, namespace, group string) ([]string, error) {
+	s.asked.Add(1)
+	return s.Source.Services(ctx, namespace, group)
 }
 
 func TestClose_RefusesFurtherChoices(t *testing.T) {

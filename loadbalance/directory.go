@@ -27,42 +27,40 @@ const (
 )
 
 // directory knows which services exist, for the error messages about one that
-// does not. It remembers the last namespace and group that it was asked about,
-// which is nearly always the only one.
+// does not. It remembers what it was asked last, which is nearly always what it
+// is asked next.
 type directory struct {
 	discovery *discovery.Client
 
 	mu    sync.Mutex
-	of    registry.ServiceID // Name is empty
+	asked registry.ServiceID
 	at    time.Time
-	names []string
+	names []string // in asked's namespace and group
+	most  []string // like asked's name
 }
 
-// similar returns the names most like the service's and how many there are. It
-// returns nothing when they cannot be had at once.
+// similar returns the names most like the service's and how many services there
+// are in its group. It returns nothing when that cannot be had at once.
 func (d *directory) similar(ctx context.Context, id registry.ServiceID) (most []string, all int) {
-	names := d.in(ctx, registry.ServiceID{Namespace: id.Namespace, Group: id.Group})
-	return mostSimilar(id.Name, names), len(names)
-}
-
-func (d *directory) in(ctx context.Context, group registry.ServiceID) []string {
 	if !d.mu.TryLock() {
-		return nil // someone is asking; this caller has an error to report
+		return nil, 0 // someone is asking; this caller has an error to report
 	}
 	defer d.mu.Unlock()
-	if d.of == group && time.Since(d.at) < directoryAge {
-		return d.names
+	fresh := time.Since(d.at) < directoryAge
+	if fresh && d.asked == id {
+		return slices.Clone(d.most), len(d.names)
 	}
-	ctx, cancel := context.WithTimeout(ctx, directoryTimeout)
-	defer cancel()
-	// Without an answer the message lists no names, for as long as it would
-	// have listed these.
-	names, err := d.discovery.ServicesIn(ctx, group.Namespace, group.Group)
-	if err != nil {
-		names = nil
+	if !fresh || d.asked.Namespace != id.Namespace || d.asked.Group != id.Group {
+		ctx, cancel := context.WithTimeout(ctx, directoryTimeout)
+		defer cancel()
+		names, err := d.discovery.ServicesIn(ctx, id.Namespace, id.Group)
+		if err != nil {
+			names = nil // the message lists none, for as long as it would have listed these
+		}
+		d.names, d.at = names, time.Now()
 	}
-	d.of, d.at, d.names = group, time.Now(), names
-	return names
+	d.asked, d.most = id, mostSimilar(id.Name, d.names)
+	return slices.Clone(d.most), len(d.names)
 }
 
 func mostSimilar(name string, names []string) []string {

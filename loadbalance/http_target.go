@@ -48,6 +48,9 @@ func isServiceName(host string) bool {
 	if host == "" || host == "localhost" || strings.ContainsAny(host, ":[") {
 		return false
 	}
+	if strings.Trim(host, "0123456789.") != "" {
+		return true // no IPv4 literal
+	}
 	_, err := netip.ParseAddr(host)
 	return err != nil
 }
@@ -66,9 +69,12 @@ func groupOf(user *url.Userinfo) (string, bool) {
 // address returns an outgoing copy of the request that goes to the instance. It
 // shares everything with the original that a transport only reads.
 func (t *Transport) address(original *http.Request, i *registry.Instance) *http.Request {
-	out := *original
-	u := *original.URL
-	out.URL = &u
+	copies := &struct {
+		http.Request
+		url.URL
+	}{*original, *original.URL} // in one piece, since every call makes one
+	out, u := &copies.Request, &copies.URL
+	out.URL = u
 	switch {
 	case i.Secure():
 		u.Scheme = schemeHTTPS
@@ -81,7 +87,7 @@ func (t *Transport) address(original *http.Request, i *registry.Instance) *http.
 		u.Host = strings.TrimSuffix(net.JoinHostPort(strings.Trim(i.IP, "[]"), ""), ":")
 	}
 	if _, ok := groupOf(u.User); ok {
-		dropGroup(&out)
+		dropGroup(out)
 	}
 	switch {
 	case out.Host == "" && t.opt.PreserveHost:
@@ -91,7 +97,7 @@ func (t *Transport) address(original *http.Request, i *registry.Instance) *http.
 		// virtual hosts do not know. A host that the caller set stays.
 		out.Host = ""
 	}
-	return &out
+	return out
 }
 
 // dropGroup takes a group out of the URL, and the credentials that http.Client
