@@ -1,0 +1,66 @@
+// Package nacosserver runs the registry server's own core for tests of the
+// client side: the real naming store and HTTP API behind any listener, in
+// memory and virtual time too, and the real push where there is a socket.
+//
+// It is imported by tests only.
+package nacosserver
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/rollcall-go/rollcall/internal/testutil"
+	"github.com/rollcall-go/rollcall/internal/wire"
+	"github.com/rollcall-go/rollcall/server/api"
+	"github.com/rollcall-go/rollcall/server/naming"
+	"github.com/rollcall-go/rollcall/server/push"
+)
+
+// Server is a running server below the context path /nacos.
+type Server struct {
+	// Store holds its services.
+	Store *naming.Store
+	// Switches are its settings.
+	Switches *naming.Switches
+}
+
+// Start serves l until the test ends. Without a socket nobody is pushed to.
+func Start(t testing.TB, l net.Listener, socket push.Conn) *Server {
+	t.Helper()
+	switches := naming.NewSwitches()
+	store := naming.New(naming.Options{Switches: switches})
+	t.Cleanup(func() { check(t, store.Close()) })
+
+	o := api.Options{Store: store, Switches: switches, Push: nobody{}}
+	if socket != nil {
+		pusher, err := push.New(push.Options{Conn: socket, Source: api.Pushed(store, switches)})
+		check(t, err)
+		t.Cleanup(func() { check(t, pusher.Close()) })
+		store.OnChange(pusher.Change)
+		o.Push = pusher
+	}
+	server, err := api.New(o)
+	check(t, err)
+
+	engine := gin.New()
+	server.Mount(engine)
+	testutil.Serve(t, l, http.StripPrefix("/nacos", engine))
+	return &Server{Store: store, Switches: switches}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		t.Fatal(err)
+	}
+}
+
+// nobody refuses every subscription.
+type nobody struct{}
+
+func (nobody) Subscribe(push.Request) bool                              { return false }
+func (nobody) Subscribers(func(wire.ServiceKey) bool) []push.Subscriber { return nil }

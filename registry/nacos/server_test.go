@@ -1,0 +1,119 @@
+package nacos_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-go/rollcall/internal/nacosclient"
+	"github.com/rollcall-go/rollcall/internal/testutil"
+	"github.com/rollcall-go/rollcall/internal/testutil/nacosserver"
+	"github.com/rollcall-go/rollcall/registry"
+	"github.com/rollcall-go/rollcall/registry/nacos"
+	"github.com/rollcall-go/rollcall/registry/registrytest"
+)
+
+// realServer returns a registry and a second client over our own server.
+func realServer(t *testing.T) (*nacos.Registry, *nacosclient.Client) {
+	t.Helper()
+	gin.SetMode(gin.ReleaseMode)
+	l := testutil.NewListener()
+	nacosserver.Start(t, l, nil)
+	client, err := nacosclient.New(nacosclient.Options{
+		Servers: []string{"127.0.0.1"}, Transport: testutil.Transport(t, l.Dial),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	r, err := nacos.New(nacos.Options{Client: client})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r, client
+}
+
+func list(t *testing.T, client *nacosclient.Client, id registry.ServiceID) []registry.Instance {
+	t.Helper()
+	l, err := client.List(t.Context(), id, 0, "")
+	require.NoError(t, err)
+	var instances []registry.Instance
+	for _, h := range l.Hosts {
+		instances = append(instances, registry.Instance{
+			ID: h.InstanceID, Service: id, IP: h.IP, Port: h.Port, Cluster: h.ClusterName, Weight: h.Weight,
+			Healthy: h.Healthy, Enabled: h.Enabled, Ephemeral: h.Ephemeral, Metadata: h.Metadata,
+		})
+	}
+	return instances
+}
+
+func TestRegistry_SuiteAgainstTheRealServer(t *testing.T) {
+	var client *nacosclient.Client
+	registrytest.Run(t, registrytest.Harness{
+		New: func(t *testing.T) (r registry.ServiceRegistry) {
+			r, client = realServer(t)
+			return r
+		},
+		List: func(t *testing.T, id registry.ServiceID) []registry.Instance { return list(t, client, id) },
+	})
+}
+
+func TestRegistry_SuiteAgainstTheFake(t *testing.T) {
+	var client *nacosclient.Client
+	registrytest.Run(t, registrytest.Harness{
+		New: func(t *testing.T) registry.ServiceRegistry {
+			l := testutil.NewListener()
+			testutil.Serve(t, l, testutil.NewFakeNacos())
+			var err error
+			client, err = nacosclient.New(nacosclient.Options{
+				Servers: []string{"127.0.0.1"}, Transport: testutil.Transport(t, l.Dial),
+			})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, client.Close()) })
+			r, err := nacos.New(nacos.Options{Client: client})
+			require.NoError(t, err)
+			return r
+		},
+		List: func(t *testing.T, id registry.ServiceID) []registry.Instance { return list(t, client, id) },
+	})
+}
+
+// Both sides of the wire in virtual time.
+func TestBeats_KeepAnInstanceAliveOnTheRealServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, client := realServer(t)
+		reg := withMillis(registration(), registry.MetadataBeatInterval, 3*time.Second)
+		require.NoError(t, r.Register(t.Context(), reg))
+		for range 12 {
+			time.Sleep(10 * time.Second)
+			found := list(t, client, reg.Service)
+			require.Len(t, found, 1)
+			require.True(t, found[0].Healthy)
+		}
+		require.Equal(t, 3*time.Second, r.Beats()[0].Interval, "the server returns the instance's own")
+
+		require.NoError(t, r.SetStatus(t.Context(), reg, registry.StatusDown))
+		time.Sleep(time.Minute)
+		require.Empty(t, list(t, client, reg.Service), "beats do not enable")
+		require.NoError(t, r.SetStatus(t.Context(), reg, registry.StatusUp))
+		require.Len(t, list(t, client, reg.Service), 1)
+
+		require.NoError(t, r.Close())
+		time.Sleep(time.Minute)
+		require.Empty(t, list(t, client, reg.Service), "silent and gone")
+	})
+}
+
+// Our server does not offer persistent instances yet: it says so, and nothing
+// looks registered.
+func TestCase23_ARefusedPersistentInstanceIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, client := realServer(t)
+		persistent := registration()
+		persistent.Ephemeral = false
+		require.ErrorContains(t, r.Register(t.Context(), persistent), "nothing was stored")
+		_, err := r.Status(t.Context(), persistent)
+		require.ErrorIs(t, err, registry.ErrNotFound)
+		require.Empty(t, list(t, client, persistent.Service))
+	})
+}
