@@ -3,7 +3,6 @@ package naming
 import (
 	"crypto/md5"
 	"encoding/hex"
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -126,10 +125,13 @@ func (r *Revision) Checksum() string {
 }
 
 func appendSortedPairs(dst []byte, m map[string]string) []byte {
-	if len(m) == 0 {
-		return dst
+	var few [16]string // keeps the usual handful of keys off the heap
+	keys := few[:0]
+	for key := range m {
+		keys = append(keys, key)
 	}
-	for _, key := range slices.Sorted(maps.Keys(m)) {
+	slices.Sort(keys)
+	for _, key := range keys {
 		dst = append(append(append(dst, key...), ':'), m[key]...)
 		dst = append(dst, ',')
 	}

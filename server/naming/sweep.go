@@ -28,7 +28,7 @@ func (s *Store) sweep() {
 		}
 		e.idle = 0
 		err := e.do(func(d *draft) error {
-			if d.exists && d.instances.size == 0 {
+			if d.exists && d.instances.size == 0 && len(e.gone) == 0 {
 				d.erase()
 			}
 			return nil

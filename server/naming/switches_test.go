@@ -1,0 +1,135 @@
+package naming
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-go/rollcall/internal/wire"
+)
+
+func TestSwitches_Defaults(t *testing.T) {
+	got, err := json.Marshal(NewSwitches())
+	require.NoError(t, err)
+	require.Equal(t, `{"name":"00-00---000-NACOS_SWITCH_DOMAIN-000---00-00","masters":null,"adWeightMap":{},`+
+		`"defaultPushCacheMillis":10000,"clientBeatInterval":5000,"defaultCacheMillis":3000,"distroThreshold":0.7,`+
+		`"healthCheckEnabled":true,"autoChangeHealthCheckEnabled":true,"distroEnabled":true,"enableStandalone":true,`+
+		`"pushEnabled":true,"checkTimes":3,"httpHealthParams":{"max":5000,"min":500,"factor":0.85},`+
+		`"tcpHealthParams":{"max":5000,"min":1000,"factor":0.75},"mysqlHealthParams":{"max":3000,"min":2000,"factor":0.65},`+
+		`"incrementalList":[],"serverStatusSynchronizationPeriodMillis":2000,"serviceStatusSynchronizationPeriodMillis":5000,`+
+		`"disableAddIP":false,"sendBeatOnly":false,"lightBeatEnabled":true,"limitedUrlMap":{},"distroServerExpiredMillis":10000,`+
+		`"pushGoVersion":"0.1.0","pushJavaVersion":"0.1.0","pushPythonVersion":"0.4.3","pushCVersion":"1.0.12",`+
+		`"pushCSharpVersion":"0.9.0","enableAuthentication":false,"overriddenServerStatus":null,"defaultInstanceEphemeral":true,`+
+		`"healthCheckWhiteList":[],"checksum":null}`, string(got))
+}
+
+func TestSwitches_Set(t *testing.T) {
+	status := func(s string) *string { return &s }
+	for _, c := range []struct {
+		entry, value string
+		got          func(*SwitchValues) any
+		want         any
+	}{
+		{"clientBeatInterval", "7000", func(v *SwitchValues) any { return v.ClientBeatInterval }, int64(7000)},
+		{"distroServerExpiredMillis", "1", func(v *SwitchValues) any { return v.DistroServerExpiredMillis }, int64(1)},
+		{"pushCacheMillis", "20000", func(v *SwitchValues) any { return v.DefaultPushCacheMillis }, int64(20000)},
+		{"defaultCacheMillis", "1000", func(v *SwitchValues) any { return v.DefaultCacheMillis }, int64(1000)},
+		{"serviceStatusSynchronizationPeriodMillis", "5000", func(v *SwitchValues) any { return v.ServiceStatusSynchronizationPeriodMillis }, int64(5000)},
+		{"serverStatusSynchronizationPeriodMillis", "1000", func(v *SwitchValues) any { return v.ServerStatusSynchronizationPeriodMillis }, int64(1000)},
+		{"distroThreshold", "0.5", func(v *SwitchValues) any { return v.DistroThreshold }, wire.Float(0.5)},
+		{"healthCheckTimes", "5", func(v *SwitchValues) any { return v.CheckTimes }, 5},
+		{"check", "false", func(v *SwitchValues) any { return v.HealthCheckEnabled }, false},
+		{"distro", "false", func(v *SwitchValues) any { return v.DistroEnabled }, false},
+		{"pushEnabled", "false", func(v *SwitchValues) any { return v.PushEnabled }, false},
+		{"disableAddIP", "True", func(v *SwitchValues) any { return v.DisableAddIP }, true},
+		{"sendBeatOnly", "true", func(v *SwitchValues) any { return v.SendBeatOnly }, true},
+		{"lightBeatEnabled", "false", func(v *SwitchValues) any { return v.LightBeatEnabled }, false},
+		{"defaultInstanceEphemeral", "false", func(v *SwitchValues) any { return v.DefaultInstanceEphemeral }, false},
+		{"autoChangeHealthCheckEnabled", "false", func(v *SwitchValues) any { return v.AutoChangeHealthCheckEnabled }, false},
+		{"pushVersion", "java:1.0.0", func(v *SwitchValues) any { return v.PushJavaVersion }, "1.0.0"},
+		{"pushVersion", "python:1.0.1", func(v *SwitchValues) any { return v.PushPythonVersion }, "1.0.1"},
+		{"pushVersion", "go:1.0.2", func(v *SwitchValues) any { return v.PushGoVersion }, "1.0.2"},
+		{"pushVersion", "c:1.0.3", func(v *SwitchValues) any { return v.PushCVersion }, "1.0.3"},
+		{"overriddenServerStatus", "READ_ONLY", func(v *SwitchValues) any { return v.OverriddenServerStatus }, status("READ_ONLY")},
+		{"limitedUrlMap", "/a?b=c:d:403,/e:500", func(v *SwitchValues) any { return v.LimitedURLMap }, map[string]int{"/a?b=c:d": 403, "/e": 500}},
+		{"masters", "a,b", func(v *SwitchValues) any { return v.Masters }, []string{"a", "b"}},
+		{"batch", `{"checkTimes":7}`, func(v *SwitchValues) any { return v.CheckTimes }, 7},
+		{"batch", `{"healthCheckWhiteList":["a"]}`, func(v *SwitchValues) any { return v.HealthCheckWhiteList }, []string{"a"}},
+		{"serverMode", "x", func(v *SwitchValues) any { return *v }, *defaultSwitches()},
+	} {
+		t.Run(c.entry+" "+c.value, func(t *testing.T) {
+			s := NewSwitches()
+			before := s.Load()
+			require.NoError(t, s.Set(c.entry, c.value))
+			require.Equal(t, c.want, c.got(s.Load()))
+			require.Equal(t, defaultSwitches(), before, "loaded values are immutable")
+		})
+	}
+}
+
+func TestSwitches_Cleared(t *testing.T) {
+	s := NewSwitches()
+	require.NoError(t, s.Set("overriddenServerStatus", "DOWN"))
+	down := s.Load()
+	require.NoError(t, s.Set("batch", `{"overriddenServerStatus":"UP"}`))
+	require.Equal(t, "DOWN", *down.OverriddenServerStatus)
+	require.NoError(t, s.Set("overriddenServerStatus", "null"))
+	require.Nil(t, s.Load().OverriddenServerStatus)
+}
+
+func TestSwitches_WhatCannotBeChangesNothing(t *testing.T) {
+	for _, c := range []struct{ entry, value, why string }{
+		{"clientBeatInterval", "x", `For input string: "x"`},
+		{"clientBeatInterval", "0", "too small"},
+		{"pushCacheMillis", "9999", "min cache time for http or tcp is too small(<10000)"},
+		{"defaultCacheMillis", "999", "min default cache time  is too small(<1000)"},
+		{"serviceStatusSynchronizationPeriodMillis", "4999", "too small"},
+		{"serverStatusSynchronizationPeriodMillis", "999", "too small"},
+		{"distroThreshold", "0", "zero or negative"},
+		{"distroThreshold", "NaN", "zero or negative"},
+		{"distroThreshold", "x", "For input string"},
+		{"healthCheckTimes", "x", "For input string"},
+		{"pushVersion", "java:1.0", "illegal version"},
+		{"pushVersion", "java", "illegal version"},
+		{"pushVersion", "cobol:1.0.0", "unsupported client type: cobol"},
+		{"overriddenServerStatus", "FINE", "unknown server status"},
+		{"limitedUrlMap", "/a", "illegal limitedUrlMap entry"},
+		{"limitedUrlMap", "/a:x", "For input string"},
+		{"limitedUrlMap", "/a:99", "illegal http status"},
+		{"batch", "x", "switch object incorrect"},
+		{"batch", `{"tcpHealthParams":{"min":1,"max":5000,"factor":0.5}}`, "min check time"},
+		{"batch", `{"httpHealthParams":{"min":500,"max":1,"factor":0.5}}`, "max check time"},
+		{"batch", `{"mysqlHealthParams":{"min":500,"max":5000,"factor":2}}`, "malformed factor"},
+		{"batch", `{"clientBeatInterval":0}`, "too small"},
+		{"batch", `{"defaultCacheMillis":0}`, "too small"},
+		{"batch", `{"defaultPushCacheMillis":0}`, "too small"},
+		{"batch", `{"overriddenServerStatus":"FINE"}`, "unknown server status"},
+	} {
+		s := NewSwitches()
+		requireBadRequest(t, s.Set(c.entry, c.value), c.why)
+		require.Equal(t, defaultSwitches(), s.Load(), "%s %s", c.entry, c.value)
+	}
+}
+
+func TestSwitches_CanPush(t *testing.T) {
+	s := NewSwitches()
+	for agent, want := range map[string]bool{
+		"Nacos-Java-Client:v1.4.1": true,
+		"Nacos-Java-Client:v0.0.9": false,
+		"Nacos-Java-Client":        false,
+		wire.ClientAgent:           true,
+		"Nacos-CSharp-Client:v0.8": false,
+		"Nacos-CSharp-Client:v0.9": true,
+		"Nacos-C-Client:v1.0.12":   true,
+		"vip-client4cpp:v1.0.11":   false,
+		"Nacos-DNS:v0.4.3":         true,
+		"Nacos-Python-Client:v1.0": false,
+		"Nacos-Server:v1.4.1":      false,
+		"curl/8":                   false,
+	} {
+		require.Equal(t, want, s.Load().CanPush(wire.ParseAgent(agent, "")), agent)
+	}
+	require.NoError(t, s.Set("pushEnabled", "false"))
+	require.False(t, s.Load().CanPush(wire.ParseAgent(wire.ClientAgent, "")))
+}
