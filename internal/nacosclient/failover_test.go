@@ -147,6 +147,8 @@ func TestCR9_AnAnswerThatIsNoneIsTheServersFailure(t *testing.T) {
 			require.Equal(t, []int{1, 1}, c.Requests())
 			_, err = client.List(t.Context(), registry.ServiceID{Name: "s"}, 0, "")
 			require.NoError(t, err)
+			require.NoError(t, client.Register(t.Context(), registration()))
+			require.Len(t, c.Nodes[1].Instances("public", "DEFAULT_GROUP@@orders"), 1, "registered where it counts")
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package nacosclient
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,9 +68,14 @@ func (c *Client) Deregister(ctx context.Context, r registry.Registration) error 
 	})
 }
 
-// accepted takes the text of a successful write for what it is: success is the
-// status (Nacos HTTP v1: 9.2).
-func accepted([]byte) error { return nil }
+// accepted takes nothing but Nacos' "ok" for a success, so that a login page of
+// some proxy with status 200 is none.
+func accepted(body []byte) error {
+	if string(bytes.TrimSpace(body)) != "ok" {
+		return errors.New(`the answer is not "ok"`)
+	}
+	return nil
+}
 
 // Beat tells the server that the instance lives. A full beat carries what a
 // server that lost the instance needs to restore most of it; a light one does

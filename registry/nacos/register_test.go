@@ -191,6 +191,35 @@ func TestRegister_AnErrorLeavesNothingAlive(t *testing.T) {
 	})
 }
 
+func TestRegister_ARefusedReplacementChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 1)
+		r := newRegistry(t, c, nil)
+		require.NoError(t, r.Register(t.Context(), registration()))
+		bad := registration()
+		bad.Weight = -1
+		require.Error(t, r.Register(t.Context(), bad))
+		time.Sleep(time.Minute)
+		requireStored(t, c.Nodes[0], registration())
+	})
+}
+
+func TestRegister_WaitsForItsTurnOnlyAsLongAsItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 1)
+		r := newRegistry(t, c, nil)
+		c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Delay: 3 * time.Second}))
+		first := make(chan error)
+		go func() { first <- r.Register(t.Context(), registration()) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, r.Register(ctx, registration()), context.DeadlineExceeded)
+		require.NoError(t, <-first)
+		require.Len(t, r.Beats(), 1)
+	})
+}
+
 func TestCR16_BeatTimes(t *testing.T) {
 	ms := func(beat, timeout, remove time.Duration) registry.Registration {
 		r := registration()

@@ -57,10 +57,10 @@ func New(o Options) (*Registry, error) {
 
 // Register implements [registry.ServiceRegistry]. An ephemeral instance beats
 // from one interval later on, by preserved.heart.beat.interval of its metadata
-// until the server says otherwise. It refuses what the server would refuse, and
-// beat times that cannot work. To replace a registration its beats are stopped
-// first; like those of a new one, they go on only after a register that
-// succeeded.
+// until the server says otherwise. What the server would refuse, and beat times
+// that cannot work, are refused before anything changes. To replace a
+// registration its beats are stopped first; like those of a new one, they begin
+// only after a register call that succeeded.
 func (r *Registry) Register(ctx context.Context, reg registry.Registration) error {
 	reg, key := r.normalize(reg)
 	if err := r.client.Check(reg); err != nil {
