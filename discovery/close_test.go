@@ -114,6 +114,21 @@ func TestClose_EndsWaitingCallersAndRefusesNewOnes(t *testing.T) {
 	})
 }
 
+type stubborn struct{ *fakeSource }
+
+func (stubborn) Close() error { return errDown }
+
+func TestClose_TellsWhichSourceDidNotClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := over(t, stubborn{newFake()})
+		for range 2 {
+			err := c.Close()
+			require.ErrorIs(t, err, errDown)
+			require.ErrorContains(t, err, "close source fake")
+		}
+	})
+}
+
 func TestClose_KnownServiceIsRefusedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := over(t, newFake(inst(1)))

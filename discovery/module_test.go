@@ -3,9 +3,10 @@ package discovery_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxtest"
@@ -55,9 +56,7 @@ func TestMetrics_CountFetchesAndStaleServices(t *testing.T) {
 	for _, outcome := range []string{"list", "empty", "error"} {
 		require.InDelta(t, 1, counter(t, r, "rollcall_discovery_fetches_total", "fake", outcome), 0, outcome)
 	}
-	n, err := testutil.GatherAndCount(r, "rollcall_discovery_stale_services")
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	require.InDelta(t, 0, stale(t, r), 0)
 
 	_, err = discovery.New(discovery.Options{Sources: []discovery.Source{newFake()}, Registerer: r})
 	require.ErrorAs(t, err, &prometheus.AlreadyRegisteredError{})
@@ -65,6 +64,33 @@ func TestMetrics_CountFetchesAndStaleServices(t *testing.T) {
 	again, err := discovery.New(discovery.Options{Sources: []discovery.Source{newFake()}, Registerer: r})
 	require.NoError(t, err, "Close takes the metrics away")
 	require.NoError(t, again.Close())
+}
+
+func TestMetrics_StaleServices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := prometheus.NewRegistry()
+		s := newFake(inst(1))
+		c := newClient(t, discovery.Options{Sources: []discovery.Source{s}, Registerer: r})
+		snapshot(t, c)
+		s.fail(errDown)
+		after(time.Minute)
+		require.InDelta(t, 1, stale(t, r), 0)
+		s.set(inst(1))
+		after(time.Minute)
+		require.InDelta(t, 0, stale(t, r), 0)
+	})
+}
+
+func stale(t *testing.T, g prometheus.Gatherer) float64 {
+	t.Helper()
+	families, err := g.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		if f.GetName() == "rollcall_discovery_stale_services" {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	return -1
 }
 
 func counter(t *testing.T, g prometheus.Gatherer, name string, labels ...string) float64 {

@@ -53,6 +53,14 @@ func TestComposite_OutageOfTheFirst(t *testing.T) {
 			require.Equal(t, []string{inst(2).IP}, addresses(snapshot(t, c)))
 		})
 	})
+	t.Run("that hangs leaves the second its time", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			first, second, c := two(t)
+			first.hang()
+			second.set(inst(2))
+			require.Equal(t, []string{inst(2).IP}, addresses(snapshot(t, c)))
+		})
+	})
 	t.Run("keeps the first's list", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			first, second, c := two(t)
@@ -104,6 +112,27 @@ func TestComposite_PushesFollowTheOrder(t *testing.T) {
 		first.push(orders)
 		after(time.Millisecond)
 		require.Equal(t, []string{inst(3).IP}, addresses(snapshot(t, c)), "emptied in the first: the second is asked at once")
+	})
+}
+
+func TestComposite_PushDuringAFetchHasItRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second, c := two(t)
+		first.respond(func(_ context.Context, id registry.ServiceID) (discovery.Listing, error) {
+			time.Sleep(time.Second)
+			return discovery.Listing{Service: id}, nil
+		})
+		second.respond(func(_ context.Context, id registry.ServiceID) (discovery.Listing, error) {
+			l := discovery.Listing{Service: id, Instances: []registry.Instance{inst(2)}}
+			time.Sleep(time.Second) // what it answers is old by now
+			return l, nil
+		})
+		subscribe(t, c)
+		after(1500 * time.Millisecond)
+		second.set(inst(3))
+		second.push(orders, inst(3))
+		after(1600 * time.Millisecond)
+		require.Equal(t, []string{inst(3).IP}, addresses(snapshot(t, c)))
 	})
 }
 

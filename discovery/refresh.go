@@ -16,7 +16,7 @@ const (
 	// minInterval and maxInterval bound what a source may ask for.
 	minInterval = time.Second
 	maxInterval = 5 * time.Minute
-	// firstBackOff doubles with each failure, as in Nacos' client: 2 s, 4 s, …
+	// firstBackOff doubles with each failure, as in Nacos' client: 2 s, 4 s, 8 s.
 	firstBackOff = time.Second
 	// refreshTimeout is the outer bound of a fetch nobody waits for; sources
 	// bound themselves more tightly.
@@ -172,8 +172,7 @@ func (c *Client) ask(ctx context.Context, id registry.ServiceID, supplier int) (
 	var empty Listing
 	emptyFrom := noSupplier
 	for i, s := range c.opt.Sources {
-		l, err := s.Fetch(ctx, id)
-		c.metrics.fetched(s.Name(), len(l.Instances), err)
+		l, err := c.askOne(ctx, s, id, len(c.opt.Sources)-i)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("fetch from %s: %w", s.Name(), err))
 			if i == supplier || ctx.Err() != nil {
@@ -192,6 +191,20 @@ func (c *Client) ask(ctx context.Context, id registry.ServiceID, supplier int) (
 		return Listing{}, noSupplier, errors.Join(errs...)
 	}
 	return empty, emptyFrom, nil
+}
+
+// askOne fetches from one source and leaves the others that are still to be
+// asked their share of the time: one that never answers must not be taken for
+// all.
+func (c *Client) askOne(ctx context.Context, s Source, id registry.ServiceID, left int) (Listing, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
+		defer cancel()
+	}
+	l, err := s.Fetch(ctx, id)
+	c.metrics.fetched(s.Name(), len(l.Instances), err)
+	return l, err
 }
 
 // interval is the pause after a good answer. An empty one is no reason to ask

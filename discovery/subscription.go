@@ -38,6 +38,7 @@ func (s *Subscription) Close() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		delete(e.subscriptions, s)
+		s.pending.Store(nil)
 		if !e.dropped && e.idle(time.Now()) {
 			s.client.drop(e)
 		}
@@ -64,14 +65,7 @@ func (s *Subscription) deliver() {
 			return
 		case <-s.wake:
 		}
-		select {
-		case <-s.stop:
-			return
-		case <-s.client.ctx.Done():
-			return
-		default:
-		}
-		if snapshot := s.pending.Swap(nil); snapshot != nil {
+		if snapshot := s.pending.Swap(nil); snapshot != nil && s.client.ctx.Err() == nil {
 			s.call(snapshot)
 		}
 	}

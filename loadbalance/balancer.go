@@ -31,6 +31,9 @@ type Options struct {
 	// UseUnhealthyWhenEmpty sends calls to unhealthy instances when there are no
 	// healthy ones; by default that is a [NoInstanceError] (client rule D-R15).
 	UseUnhealthyWhenEmpty bool
+	// Filters narrow the usable instances further, in this order and before the
+	// cluster counts; what they leave out gets no traffic.
+	Filters []Filter
 	// Logger may be nil.
 	Logger *slog.Logger
 }
@@ -63,12 +66,14 @@ func New(o Options) (*LoadBalancer, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	l := &LoadBalancer{
-		discovery: o.Discovery, policy: o.Policy, usable: Usable(), log: o.Logger,
-		directory: directory{discovery: o.Discovery},
-	}
+	usable := Usable()
 	if o.UseUnhealthyWhenEmpty {
-		l.usable = UsableElseUnhealthy()
+		usable = UsableElseUnhealthy()
+	}
+	l := &LoadBalancer{
+		discovery: o.Discovery, policy: o.Policy, log: o.Logger,
+		usable:    Chain(append([]Filter{usable}, o.Filters...)...),
+		directory: directory{discovery: o.Discovery},
 	}
 	if o.PreferSameCluster && o.Cluster != "" {
 		l.prefer = PreferCluster(o.Cluster)

@@ -84,6 +84,22 @@ func TestDR15_UnhealthyOnly(t *testing.T) {
 	require.Equal(t, "5", keys(chosen(t, l)))
 }
 
+func TestFilters_NarrowWhatIsUsableAndComeBeforeTheCluster(t *testing.T) {
+	version := func(v string) func(*registry.Instance) {
+		return func(i *registry.Instance) { i.Metadata = map[string]string{"version": v} }
+	}
+	options := func(v string) loadbalance.Options {
+		return loadbalance.Options{
+			Cluster: "NORTH", PreferSameCluster: true,
+			Filters: []loadbalance.Filter{loadbalance.Where(func(i *registry.Instance) bool { return i.Metadata["version"] == v })},
+		}
+	}
+	list := []registry.Instance{inst(1, version("1"), in("NORTH")), inst(2, version("2")), inst(3, version("2"), unhealthy)}
+	require.Equal(t, "2", keys(chosen(t, having(t, options("2"), list...))))
+	_, err := having(t, options("3"), list...).Choose(t.Context(), orders)
+	require.ErrorContains(t, err, ": 3 known, 1 unhealthy, 2 left out by filters")
+}
+
 func TestNoInstance_NamesSimilarServicesOfTheGroup(t *testing.T) {
 	s := memory.New()
 	for _, name := range []string{"orders", "Orderz", "stock", "audit", "billing", "users", "search"} {
@@ -155,6 +171,8 @@ func TestCase19_PicksFollowTheListAndSurviveOutages(t *testing.T) {
 		time.Sleep(time.Minute)
 		_, err = l.Choose(t.Context(), orders)
 		require.ErrorIs(t, err, errDown, "an old empty list is told with its cause")
+		require.EqualError(t, err, `no instance available of service "orders" (namespace public, group DEFAULT_GROUP): `+
+			`fetch from memory: the registry is down`)
 	})
 }
 

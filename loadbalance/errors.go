@@ -20,6 +20,8 @@ type NoInstanceError struct {
 	// is counted under the first that applies, disabled before weightless before
 	// unhealthy.
 	Unhealthy, Disabled, Weightless int
+	// Filtered counts the rest: those that [Options].Filters left out.
+	Filtered int
 	// Similar holds a few names of services that do exist in that namespace and
 	// group, the most similar first, when the service itself is not known.
 	Similar []string
@@ -40,7 +42,7 @@ func (e *NoInstanceError) Error() string {
 		for _, why := range []struct {
 			count int
 			word  string
-		}{{e.Unhealthy, "unhealthy"}, {e.Disabled, "disabled"}, {e.Weightless, "without weight"}} {
+		}{{e.Unhealthy, "unhealthy"}, {e.Disabled, "disabled"}, {e.Weightless, "without weight"}, {e.Filtered, "left out by filters"}} {
 			if why.count > 0 {
 				fmt.Fprintf(&b, ", %d %s", why.count, why.word)
 			}
@@ -75,6 +77,8 @@ func (l *LoadBalancer) noInstance(ctx context.Context, s *discovery.Snapshot) er
 			e.Weightless++
 		case !i.Healthy:
 			e.Unhealthy++
+		default:
+			e.Filtered++
 		}
 	}
 	if e.Known == 0 {

@@ -241,6 +241,18 @@ func TestDR7_AttemptThatWasGivenUpNoLongerReads(t *testing.T) {
 	require.Equal(t, 1, body.closed)
 }
 
+func TestDR7_StreamIsClosedWhenThereIsNoOtherInstance(t *testing.T) {
+	policy := &learning{}
+	rt := loadbalance.NewTransport(having(t, loadbalance.Options{Policy: policy}, inst(1)), &script{failures: []error{errRefused}}, loadbalance.TransportOptions{})
+	body := &testBody{text: "text"}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://orders/", body)
+	require.NoError(t, err)
+	_, err = rt.RoundTrip(req)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	require.Equal(t, 1, body.closed)
+	policy.requireEnded(t, 2) // the second choice was the same again
+}
+
 func TestDR7_NothingIsRetriedOnceThereIsAResponse(t *testing.T) {
 	policy := &learning{}
 	attempts := 0

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var orders = registry.ServiceID{Name: "orders"}.Normalize()
 
-// weighted returns instances with these weights, at ports 1, 2, 3, …
+// weighted returns instances with these weights, at ports counted from 1.
 func weighted(weights ...float64) []*registry.Instance {
 	var list []*registry.Instance
 	for n, w := range weights {

@@ -33,24 +33,17 @@ func (p *randomPicker) Pick(r *Request) (Result, error) {
 
 // pickUntried chooses among the untried ones alone; nil when there are none.
 func (p *randomPicker) pickUntried(r *Request) *registry.Instance {
+	var chosen *registry.Instance
 	untried := 0
-	for _, i := range p.instances {
-		if !r.wasTried(i) {
-			untried++
-		}
-	}
-	if untried == 0 {
-		return nil
-	}
-	skip := p.rand.below(untried)
 	for _, i := range p.instances {
 		if r.wasTried(i) {
 			continue
 		}
-		if skip == 0 {
-			return i
+		// The n-th replaces the choice with chance 1/n, so all have the same.
+		untried++
+		if p.rand.below(untried) == 0 {
+			chosen = i
 		}
-		skip--
 	}
-	return nil
+	return chosen
 }

@@ -16,8 +16,10 @@ import (
 
 func testName(t *testing.T, h Harness) {
 	s := newSubject(t, h, nil).Source
-	require.NotEmpty(t, s.Name())
-	require.Equal(t, s.Name(), s.Name())
+	before := s.Name()
+	require.NotEmpty(t, before)
+	require.NoError(t, s.Close())
+	require.Equal(t, before, s.Name())
 }
 
 func testFetch(t *testing.T, h Harness) {
