@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
@@ -16,8 +17,10 @@ import (
 // App is an application that was put together and can be started once.
 type App struct {
 	fx        *fx.App
+	starting  startScope
 	web       *WebServer // nil without one
 	registrar *registrar
+	logger    *slog.Logger
 }
 
 // New reads and validates the configuration, decides which parts take part, and
@@ -58,9 +61,11 @@ type ExitError struct {
 func (e *ExitError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
 // Start runs the start hooks: those of the user's components first, then the web
-// server listens, then the application registers. When it fails, what was
-// started has been stopped again.
-func (a *App) Start(ctx context.Context) error { return rootCause(a.fx.Start(ctx)) }
+// server listens, then the application registers. When it fails, or ctx ends on
+// the way, what was started has been stopped again within [App.StopTimeout].
+func (a *App) Start(ctx context.Context) error {
+	return rootCause(a.starting.run(ctx, a.StopTimeout(), a.fx.Start))
+}
 
 // Stop runs the stop hooks in reverse. Every step is bounded; ctx bounds them
 // all.
@@ -83,21 +88,21 @@ func (a *App) Addr() net.Addr {
 // of ctx, and stops it. A signal during the start ends the start. A second signal
 // cuts the drain and the waiting for requests (A-R10).
 func (a *App) Run(ctx context.Context) error {
-	asked := a.fx.Wait()
 	signalled, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer ignore()
 	startCtx, cancel := context.WithTimeout(signalled, a.fx.StartTimeout())
 	defer cancel()
 	if err := a.Start(startCtx); err != nil {
 		if signalled.Err() != nil && ctx.Err() == nil {
-			return fmt.Errorf("stopped by a signal while starting: %w", err)
+			a.logger.Info("stopped by a signal while starting", slog.Any("error", err))
+			return nil
 		}
 		return err
 	}
 	code := 0
 	select {
 	case <-signalled.Done():
-	case s := <-asked:
+	case s := <-a.fx.Wait(): // also when it was asked while starting
 		code = s.ExitCode
 	}
 	ignore()

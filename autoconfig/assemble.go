@@ -41,10 +41,12 @@ func assemble(b *boot) (*App, error) {
 
 // build makes the graph of the parts whose conditions hold.
 func build(b *boot, s *settings, notes []config.Note) (*App, error) {
+	app := &App{}
 	nacos := s.nacosBackend(b.ownBackend())
 	conditions := []condition{s.webServer(), s.discoveryClient(), nacos, s.registration(), s.loadBalancer()}
 	opts := []fx.Option{
 		fx.WithLogger(newGraphLogger),
+		fx.Decorate(app.starting.decorate),
 		fx.StartTimeout(startTimeout),
 		fx.StopTimeout(s.stopTimeout()),
 		coreModule(b, s, func(l *slog.Logger) {
@@ -68,12 +70,11 @@ func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 
 	// The last invokes of the root: fx runs them after those of all modules and of
 	// the user, so that the user's hooks have run when the server listens (A-R14).
-	app := &App{}
 	opts = append(opts, fx.Invoke(constructParts(s)))
 	if s.webServer().holds {
 		opts = append(opts, fx.Invoke(func(w *WebServer) { app.web = w }))
 	}
-	opts = append(opts, fx.Invoke(startRegistrar(s)), fx.Populate(&app.registrar))
+	opts = append(opts, fx.Invoke(startRegistrar(s)), fx.Populate(&app.registrar, &app.logger))
 	app.fx = fx.New(opts...)
 	if err := app.fx.Err(); err != nil {
 		return nil, rootCause(err)

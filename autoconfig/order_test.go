@@ -180,6 +180,38 @@ func TestAR9_AStartThatFailsAfterRegisteringIsTakenBack(t *testing.T) {
 	require.Equal(t, []string{"register", "deregister"}, r.all())
 }
 
+func TestAR9_AStartThatIsCancelledStopsWhatHadStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFakeRegistry()
+		listener, _ := inMemory(t)
+		app := assembled(t, ConfigYAML(quiet), Backend(r), listener, slowStop(r.journal),
+			Property("cloud.service-registry.auto-registration.register-when", "listening"),
+			fx.Invoke(func(lc fx.Lifecycle, _ *WebServer) {
+				lc.Append(fx.StartHook(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }))
+			}))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		require.ErrorIs(t, app.Start(ctx), context.DeadlineExceeded)
+		require.Equal(t, []string{"register", "deregister", "user stopped"}, r.all())
+	})
+}
+
+func TestAR9_AHookThatIgnoresItsContextIsNotWaitedForForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener, _ := inMemory(t)
+		app := assembled(t, alone, listener, fx.Invoke(func(lc fx.Lifecycle) {
+			lc.Append(fx.StartHook(func() { time.Sleep(time.Hour) }))
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		began := time.Now()
+		require.Error(t, app.Start(ctx))
+		require.Equal(t, 5*time.Second+app.StopTimeout(), time.Since(began))
+		time.Sleep(time.Hour) // the hook returns, and nothing starts after it
+		require.Nil(t, app.Addr())
+	})
+}
+
 func TestCase03_ExplicitAddressAndPortWin(t *testing.T) {
 	r := newFakeRegistry()
 	start(t, ConfigYAML(quiet), Backend(r),
