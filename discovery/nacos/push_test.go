@@ -33,7 +33,7 @@ func TestPush_ListIsToldAndAcknowledged(t *testing.T) {
 	p.SetCacheFor(10 * time.Second)
 	for n, kind := range []string{"dom", "service"} {
 		packet := p.datagram(kind, service)
-		require.Equal(t, fmt.Sprintf(`{"type":"push-ack","lastRefTime":"%d","data":""}`, n+1), p.send(to, packet))
+		require.JSONEq(t, fmt.Sprintf(`{"type":"push-ack","lastRefTime":"%d","data":""}`, n+1), p.send(to, packet))
 		l := <-told
 		require.Equal(t, orders, l.Service)
 		require.Equal(t, []string{"192.0.2.5:80"}, addresses(l))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollcall-go/rollcall/internal/testutil"
 	"github.com/rollcall-go/rollcall/internal/wire"
+	"github.com/rollcall-go/rollcall/registry"
 	"github.com/rollcall-go/rollcall/server/api"
 	"github.com/rollcall-go/rollcall/server/naming"
 	"github.com/rollcall-go/rollcall/server/push"
@@ -22,10 +23,8 @@ import (
 
 // Server is a running server below the context path /nacos.
 type Server struct {
-	// Store holds its services.
-	Store *naming.Store
-	// Switches are its settings.
-	Switches *naming.Switches
+	store    *naming.Store
+	switches *naming.Switches
 }
 
 // Start serves l until the test ends. Without a socket nobody is pushed to.
@@ -49,7 +48,37 @@ func Start(t testing.TB, l net.Listener, socket push.Conn) *Server {
 	engine := gin.New()
 	server.Mount(engine)
 	testutil.Serve(t, l, http.StripPrefix("/nacos", engine))
-	return &Server{Store: store, Switches: switches}
+	return &Server{store: store, switches: switches}
+}
+
+// Set replaces the instances of a service.
+func (s *Server) Set(t testing.TB, id registry.ServiceID, instances []registry.Instance) {
+	t.Helper()
+	id = id.Normalize()
+	k := wire.ServiceKey{Namespace: id.Namespace, ServiceName: wire.ServiceName{Group: id.Group, Name: id.Name}}
+	keep := make(map[naming.InstanceKey]bool)
+	for _, i := range instances {
+		key := naming.InstanceKey{Cluster: i.Cluster, IP: i.IP, Port: i.Port}
+		keep[key] = true
+		check(t, s.store.Register(k, naming.Registration{
+			InstanceKey: key, Weight: i.Weight, Enabled: i.Enabled, Healthy: i.Healthy, Metadata: i.Metadata,
+		}))
+	}
+	revision, found := s.store.Lookup(k)
+	if !found {
+		return
+	}
+	for i := range revision.All() {
+		if !keep[i.InstanceKey] {
+			check(t, s.store.Deregister(k, i.InstanceKey))
+		}
+	}
+}
+
+// TurnAway has every naming request answered with 503 from now on.
+func (s *Server) TurnAway(t testing.TB) {
+	t.Helper()
+	check(t, s.switches.Set("overriddenServerStatus", "DOWN"))
 }
 
 func check(t testing.TB, err error) {
