@@ -29,6 +29,7 @@ func newCall(c *gin.Context) (*call, error) {
 		if r.ContentLength > maxBody {
 			return nil, errBodyTooLarge
 		}
+		boundRead(c.Writer)
 		var err error
 		body, err = io.ReadAll(http.MaxBytesReader(c.Writer, r.Body, maxBody))
 		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {

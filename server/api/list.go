@@ -61,16 +61,18 @@ func (a *API) listInstances(c *call) (answer, error) {
 	return reply, nil
 }
 
-// Pushed returns the answer that subscribers are sent: the one they would get if
-// they asked now. It is the [push.Source] of this API's store.
-func (a *API) Pushed(k wire.ServiceKey, s push.Shape) ([]byte, bool) {
-	cacheMillis := a.switches.Load().DefaultPushCacheMillis
-	revision, found := a.store.Lookup(k)
-	if !found {
-		return wire.AppendUnknownService(nil, k.ServiceName.String(), s.Clusters, cacheMillis), true
+// Pushed returns what subscribers are sent: the answer they would get if they
+// asked now.
+func Pushed(store *naming.Store, switches *naming.Switches) push.Source {
+	return func(k wire.ServiceKey, s push.Shape) ([]byte, bool) {
+		cacheMillis := switches.Load().DefaultPushCacheMillis
+		revision, found := store.Lookup(k)
+		if !found {
+			return wire.AppendUnknownService(nil, k.ServiceName.String(), s.Clusters, cacheMillis), true
+		}
+		q := naming.Query{Clusters: s.Clusters, Grouped: s.Grouped}
+		return revision.Answer(q, cacheMillis, time.Now().UnixMilli()), true
 	}
-	q := naming.Query{Clusters: s.Clusters, Grouped: s.Grouped}
-	return revision.Answer(q, cacheMillis, time.Now().UnixMilli()), true
 }
 
 // requester is the address a request came from; invalid when it cannot be told.

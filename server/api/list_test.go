@@ -99,11 +99,11 @@ func TestPushed_IsWhatTheClientWouldGet(t *testing.T) {
 		f := newFixture(t)
 		f.agent = java14
 		k := wire.ServiceKey{Namespace: "public", ServiceName: wire.ServiceName{Group: "G", Name: "s"}}
-		pushed, ok := f.api.Pushed(k, push.Shape{Grouped: true})
+		pushed, ok := Pushed(f.store, f.switches)(k, push.Shape{Grouped: true})
 		require.True(t, ok)
 		require.Equal(t, f.wantStatus(200, "GET instance/list", "serviceName", "G@@s", "udpPort", "1"), string(pushed))
 		f.want("200 ok", "POST instance", "serviceName", "G@@s", "ip", "192.0.2.7", "port", "8080")
-		pushed, ok = f.api.Pushed(k, push.Shape{Grouped: true})
+		pushed, ok = Pushed(f.store, f.switches)(k, push.Shape{Grouped: true})
 		require.True(t, ok)
 		require.Equal(t, f.wantStatus(200, "GET instance/list", "serviceName", "G@@s", "udpPort", "1"), string(pushed))
 	})

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-go/rollcall/internal/testutil"
+)
+
+func TestSB21_SlowClientsAreCutOff(t *testing.T) {
+	dial := func(t *testing.T) net.Conn {
+		l := testutil.NewListener()
+		testutil.Serve(t, l, newFixture(t).engine)
+		conn, err := l.Dial(t.Context(), "tcp", "")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	t.Run("a body that never comes", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			conn := dial(t)
+			began := time.Now()
+			_, err := fmt.Fprint(conn, "POST /v1/ns/instance HTTP/1.1\r\nHost: x\r\n"+
+				"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nserviceName=")
+			require.NoError(t, err)
+			answer, err := io.ReadAll(conn)
+			require.NoError(t, err)
+			require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 400 "), "%s", answer)
+			require.GreaterOrEqual(t, time.Since(began), bodyTimeout)
+			require.Less(t, time.Since(began), 2*bodyTimeout)
+		})
+	})
+	t.Run("an answer that is never read", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			conn := dial(t)
+			_, err := fmt.Fprint(conn, "GET /v1/ns/operator/switches HTTP/1.1\r\nHost: x\r\n\r\n")
+			require.NoError(t, err)
+			time.Sleep(answerTimeout + time.Second)
+			answer, err := io.ReadAll(conn)
+			require.NoError(t, err, "the server has closed the connection")
+			require.Empty(t, answer)
+		})
+	})
+	t.Run("an idle connection may pause between requests", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			conn := dial(t)
+			for range 3 {
+				_, err := fmt.Fprint(conn, "GET /v1/console/health/liveness HTTP/1.1\r\nHost: x\r\n\r\n")
+				require.NoError(t, err)
+				buf := make([]byte, 4096)
+				n, err := conn.Read(buf)
+				require.NoError(t, err)
+				require.True(t, strings.HasPrefix(string(buf[:n]), "HTTP/1.1 200 "))
+				time.Sleep(2 * answerTimeout)
+			}
+		})
+	})
+}

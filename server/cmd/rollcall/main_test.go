@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The tests run this test binary as if it were rollcall.
+const asRollcall = "TEST_RUN_AS_ROLLCALL"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asRollcall) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func command(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
+	t.Helper()
+	stderr = &bytes.Buffer{}
+	cmd = exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asRollcall+"=1")
+	cmd.Stderr = stderr
+	cmd.Dir = t.TempDir()
+	return cmd, stderr
+}
+
+// run executes rollcall to its end.
+func execute(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd, errs := command(t, args...)
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit)
+	}
+	return cmd.ProcessState.ExitCode(), string(out), errs.String()
+}
+
+// serve starts rollcall on a free port and returns its URL.
+func serve(t *testing.T, args ...string) (cmd *exec.Cmd, url string) {
+	t.Helper()
+	cmd, _ = command(t, append([]string{"--port", "0", "--address", "127.0.0.1"}, args...)...)
+	cmd.Stderr = nil
+	pipe, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	found := make(chan string, 1)
+	go func() { // ends with the process, whose standard error it reads
+		serves := regexp.MustCompile(`msg="registry serves" url=(\S+)`)
+		for lines := bufio.NewScanner(pipe); lines.Scan(); {
+			if m := serves.FindStringSubmatch(lines.Text()); m != nil {
+				found <- m[1]
+			}
+		}
+	}()
+	select {
+	case url = <-found:
+	case <-time.After(10 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Fatal("rollcall does not say that it serves")
+	}
+	return cmd, url
+}
+
+func TestRollcall_ServesUntilASignal(t *testing.T) {
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		t.Run(signal.String(), func(t *testing.T) {
+			cmd, url := serve(t)
+			resp, err := http.Post(url+"/v1/ns/instance?serviceName=s&ip=192.0.2.7&port=80", "", nil)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, 200, resp.StatusCode)
+			require.NoError(t, cmd.Process.Signal(signal))
+			require.NoError(t, cmd.Wait(), "exit code 0")
+		})
+	}
+}
+
+func TestRollcall_PortTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	port := l.Addr().(*net.TCPAddr).Port
+	code, _, stderr := execute(t, "--address", "127.0.0.1", "--port", fmt.Sprint(port))
+	require.Equal(t, 1, code)
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	require.Contains(t, lines[len(lines)-1], "address already in use; stop whoever listens there or choose another port with --port")
+	require.NotContains(t, stderr, "registry serves")
+}
+
+func TestRollcall_Mistakes(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	require.NoError(t, os.WriteFile(bad, []byte("server: {port: many}\nnacos: {push: {address: here}}\n"), 0o600))
+	tests := []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"--nothing"}, 2, []string{"rollcall: unknown flag: --nothing", "See rollcall --help."}},
+		{[]string{"--port", "x"}, 2, []string{"rollcall: invalid argument"}},
+		{[]string{"start"}, 2, []string{`rollcall: unexpected argument "start"`}},
+		{[]string{"--port", "99999"}, 1, []string{"rollcall: server.port"}},
+		{[]string{"--config", "none.yaml"}, 1, []string{"rollcall: read the configuration: open none.yaml"}},
+		{[]string{"--config", bad}, 1, []string{"rollcall: server.port", "rollcall: nacos.push.address"}},
+	}
+	for _, test := range tests {
+		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
+			code, stdout, stderr := execute(t, test.args...)
+			require.Equal(t, test.code, code)
+			require.Empty(t, stdout)
+			for _, want := range test.want {
+				require.Contains(t, stderr, want)
+			}
+			require.NotContains(t, stderr, "goroutine")
+		})
+	}
+}
+
+func TestRollcall_HelpAndVersion(t *testing.T) {
+	code, stdout, stderr := execute(t, "--help")
+	require.Zero(t, code)
+	require.Empty(t, stderr)
+	for _, flag := range []string{"--port", "--address", "--config", "--version", "--help"} {
+		require.Contains(t, stdout, flag)
+	}
+	code, stdout, _ = execute(t, "--version")
+	require.Zero(t, code)
+	require.Regexp(t, `^rollcall \S+`, stdout)
+}
+
+func TestRollcall_DoesNotReadAnApplicationsFile(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "application.yaml"), []byte("server: {port: nonsense}\n"), 0o600))
+	cmd, _ := command(t, "--port", "0", "--address", "127.0.0.1", "--config", "")
+	cmd.Dir = dir
+	cmd.Stderr = nil
+	pipe, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	served := false
+	for lines := bufio.NewScanner(pipe); lines.Scan(); {
+		if strings.Contains(lines.Text(), "registry serves") {
+			served = true
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+		}
+	}
+	require.NoError(t, cmd.Wait())
+	require.True(t, served)
+}
+
+func TestRollcall_ConfigFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "server.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("server: {context-path: /registry}\n"), 0o600))
+	cmd, url := serve(t, "--config", file)
+	require.True(t, strings.HasSuffix(url, "/registry"), url)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait())
+}
