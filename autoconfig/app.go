@@ -17,10 +17,11 @@ import (
 // App is an application that was put together and can be started once.
 type App struct {
 	fx        *fx.App
-	starting  startScope
+	hooks     hookScope
 	web       *WebServer // nil without one
 	registrar *registrar
 	logger    *slog.Logger
+	stopGrace time.Duration
 }
 
 // New reads and validates the configuration, decides which parts take part, and
@@ -64,12 +65,14 @@ func (e *ExitError) Error() string { return fmt.Sprintf("exit code %d", e.Code) 
 // server listens, then the application registers. When it fails, or ctx ends on
 // the way, what was started has been stopped again within [App.StopTimeout].
 func (a *App) Start(ctx context.Context) error {
-	return rootCause(a.starting.run(ctx, a.StopTimeout(), a.fx.Start))
+	return rootCause(a.hooks.run(ctx, a.StopTimeout(), a.fx.Start))
 }
 
-// Stop runs the stop hooks in reverse. Every step is bounded; ctx bounds them
-// all.
-func (a *App) Stop(ctx context.Context) error { return rootCause(a.fx.Stop(ctx)) }
+// Stop runs the stop hooks in reverse, all of them. The end of ctx cuts the
+// waits: deregistering is tried once all the same (A-R10).
+func (a *App) Stop(ctx context.Context) error {
+	return rootCause(a.hooks.run(ctx, a.stopGrace, a.fx.Stop))
+}
 
 // StopTimeout is what a stop may take in all: deregistration, drain and the web
 // server's shutdown, and two seconds for the rest (A-R8).

@@ -41,12 +41,12 @@ func assemble(b *boot) (*App, error) {
 
 // build makes the graph of the parts whose conditions hold.
 func build(b *boot, s *settings, notes []config.Note) (*App, error) {
-	app := &App{}
+	app := &App{stopGrace: s.serviceRegistry.AutoRegistration.DeregisterTimeout + stopReserve}
 	nacos := s.nacosBackend(b.ownBackend())
 	conditions := []condition{s.webServer(), s.discoveryClient(), nacos, s.registration(), s.loadBalancer()}
 	opts := []fx.Option{
 		fx.WithLogger(newGraphLogger),
-		fx.Decorate(app.starting.decorate),
+		fx.Decorate(app.hooks.decorate),
 		fx.StartTimeout(startTimeout),
 		fx.StopTimeout(s.stopTimeout()),
 		coreModule(b, s, func(l *slog.Logger) {

@@ -79,6 +79,22 @@ func TestAR10_ASecondSignalCutsTheDrainAndTheWaitForRequests(t *testing.T) {
 	})
 }
 
+func TestAR10_AnExpiredContextStillDeregistersAndStopsEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFakeRegistry()
+		listener, client := inMemory(t)
+		app := start(t, ConfigYAML(quiet), Backend(r), listener, slowStop(r.journal), Property(auto+"drain", "1h"))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		require.NoError(t, app.Stop(ctx))
+		require.Zero(t, time.Since(began))
+		require.Equal(t, []string{"register", "deregister", "user stopped"}, r.all())
+		_, err := client.Get("http://app/")
+		require.Error(t, err)
+	})
+}
+
 func TestCase22_AR13_NothingThatFailsKeepsTheOthersFromStopping(t *testing.T) {
 	panicking := registry.NewHook("bad", 0, registry.HookFuncs{
 		BeforeDeregister: func(context.Context, registry.Registration) error { panic("oh") },

@@ -18,8 +18,7 @@ func (s *settings) shutdownTime() time.Duration {
 	return s.server.ShutdownTimeout
 }
 
-// stopTimeout is what all of a stop may take (A-R8): fx runs no further hooks
-// once it is over. fx.StopTimeout exchanges it.
+// stopTimeout is what all of a stop may take (A-R8). fx.StopTimeout exchanges it.
 func (s *settings) stopTimeout() time.Duration {
 	timeout := s.shutdownTime() + stopReserve
 	if s.registration().holds {
