@@ -107,6 +107,7 @@ func TestSB04_GroupsAndNames(t *testing.T) {
 			f.wantStatus(400, "POST instance", append(at, "serviceName", name)...)
 		}
 		f.wantStatus(400, "POST instance", append(at, "serviceName", "@n", "groupName", "@g@")...)
+		f.wantStatus(400, "GET instance/list", "serviceName", "a/b")
 		f.want("200 ok", "POST instance", append(at, "serviceName", "G3@@n", "groupName", "   ")...)
 		require.Equal(t, "G3@@n", f.list("serviceName", "n", "groupName", "G3").Name)
 		f.want("200 ok", "POST instance", append(at, "serviceName", "c@d", "groupName", "a@b")...)
@@ -226,5 +227,7 @@ func TestNamespacesAndClustersAreApart(t *testing.T) {
 	require.Empty(t, f.hosts("serviceName", "n", "clusters", "none"))
 	require.Contains(t, f.wantStatus(400, "POST instance", append(at, "clusterName", "a_b")...),
 		"caused: cluster name can only have these characters: 0-9a-zA-Z-, current: a_b")
+	f.wantStatus(400, "POST instance", "serviceName", "new", "ip", "192.0.2.7", "port", "80", "clusterName", "a_b")
+	f.wantStatus(404, "GET service", "serviceName", "new")
 	require.Contains(t, f.wantStatus(400, "POST instance", "serviceName", strings.Repeat("x", 5000)+"/", "ip", "192.0.2.7", "port", "80"), "dom name can only")
 }
