@@ -16,7 +16,8 @@ import (
 
 var (
 	row      = regexp.MustCompile(`(?m)^\| ([ABCD]-R\d+|case \d+|SB-\d+) \| (.*) \| (.*)\|$`)
-	testFunc = regexp.MustCompile(`(?m)^func (Test(?:([ABCD]R)|(Case)|(SB))(\d+)\w*)\(`)
+	testFunc = regexp.MustCompile(`(?m)^func (Test(?:[ABCD]R|Case|SB)\d\w*)\(`)
+	ruleWord = regexp.MustCompile(`^(?:Test)?([ABCD]R|Case|SB)(\d+)$`)
 )
 
 // TestRulesNameTheirTests compares the last column of rules.md with the tests
@@ -65,8 +66,9 @@ func ruleTests(t *testing.T) map[string][]string {
 		}
 		folder := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../")
 		for _, m := range testFunc.FindAllStringSubmatch(string(source), -1) {
-			rule := ruleName(t, m)
-			tests[rule] = append(tests[rule], fmt.Sprintf("%s `%s`", folder, m[1]))
+			for _, rule := range rulesIn(t, m[1]) {
+				tests[rule] = append(tests[rule], fmt.Sprintf("%s `%s`", folder, m[1]))
+			}
 		}
 		return nil
 	})
@@ -77,17 +79,26 @@ func ruleTests(t *testing.T) map[string][]string {
 	return tests
 }
 
-// ruleName turns the parts of a test's name into the rule's: A-R5, case 8, SB-05.
-func ruleName(t *testing.T, m []string) string {
+// rulesIn returns the rules that a test is named after: TestDR7_DR8_Retries has
+// D-R7 and D-R8, TestCase08_LateBeat case 8, TestSB05_LateBeat SB-05.
+func rulesIn(t *testing.T, test string) []string {
 	t.Helper()
-	n, err := strconv.Atoi(m[5])
-	require.NoError(t, err)
-	switch {
-	case m[3] != "":
-		return fmt.Sprintf("case %d", n)
-	case m[4] != "":
-		return fmt.Sprintf("SB-%02d", n)
-	default:
-		return fmt.Sprintf("%s-R%d", m[2][:1], n)
+	var rules []string
+	for word := range strings.SplitSeq(test, "_") {
+		m := ruleWord.FindStringSubmatch(word)
+		if m == nil {
+			break
+		}
+		n, err := strconv.Atoi(m[2])
+		require.NoError(t, err)
+		switch m[1] {
+		case "Case":
+			rules = append(rules, fmt.Sprintf("case %d", n))
+		case "SB":
+			rules = append(rules, fmt.Sprintf("SB-%02d", n))
+		default:
+			rules = append(rules, fmt.Sprintf("%s-R%d", m[1][:1], n))
+		}
 	}
+	return rules
 }

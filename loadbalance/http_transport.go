@@ -15,6 +15,12 @@ import (
 // (Spring's max-retries-on-next-service-instance).
 const DefaultMaxNextInstances = 1
 
+// maxUnsent bounds the attempts of one call that did not get as far as a
+// connection. They are free of side effects and usually fast, and after a
+// rolling restart or the loss of a rack several in a row are to be expected; but
+// a caller should not wait for a hundred dead addresses.
+const maxUnsent = 5
+
 // TransportOptions configures a [Transport]; the zero value is the default.
 type TransportOptions struct {
 	// PreserveHost sends the service's name in the Host header instead of the
@@ -25,8 +31,9 @@ type TransportOptions struct {
 	// DisableConnectRetry does not treat a connection that could not be made as
 	// harmless: such a call is retried only when it is idempotent.
 	DisableConnectRetry bool
-	// MaxNextInstances is how many further instances a call goes to; 0 is
-	// [DefaultMaxNextInstances].
+	// MaxNextInstances is to how many further instances a request may be sent; 0
+	// is [DefaultMaxNextInstances]. Instances that could not be connected do not
+	// count, up to five in a call.
 	MaxNextInstances int
 }
 
@@ -102,7 +109,7 @@ func (t *Transport) call(req *http.Request, id registry.ServiceID, chosen Result
 	defer body.settle()
 	out := t.address(req, chosen.Instance)
 	out.Body = body.first(!t.opt.DisableRetry)
-	var tried []*registry.Instance
+	var tried attempts
 	for {
 		resp, err := t.base.RoundTrip(out)
 		if err == nil {
@@ -112,17 +119,17 @@ func (t *Transport) call(req *http.Request, id registry.ServiceID, chosen Result
 		if chosen.Done != nil {
 			chosen.Done(Outcome{Err: err})
 		}
-		tried = append(tried, chosen.Instance)
-		again, ok := t.next(req, id, tried, err)
+		tried.add(chosen.Instance, !t.opt.DisableConnectRetry && isConnectError(err))
+		again, ok := t.next(req, id, &tried)
 		if !ok {
-			return nil, newCallError(id, tried, err)
+			return nil, newCallError(id, tried.instances, err)
 		}
 		rest, ok := body.next()
 		if !ok {
 			if again.Done != nil {
 				again.Done(Outcome{Err: errNotUsed})
 			}
-			return nil, newCallError(id, tried, err)
+			return nil, newCallError(id, tried.instances, err)
 		}
 		chosen = again
 		out = t.address(req, chosen.Instance)
@@ -130,20 +137,37 @@ func (t *Transport) call(req *http.Request, id registry.ServiceID, chosen Result
 	}
 }
 
+// attempts are the failed ones of one call.
+type attempts struct {
+	instances []*registry.Instance
+	unsent    int  // how many could not be connected
+	harmless  bool // the last one could not
+}
+
+func (a *attempts) add(i *registry.Instance, unsent bool) {
+	a.instances = append(a.instances, i)
+	a.harmless = unsent
+	if unsent {
+		a.unsent++
+	}
+}
+
 // next chooses the instance for another attempt; false when there is to be none.
-func (t *Transport) next(req *http.Request, id registry.ServiceID, tried []*registry.Instance, err error) (Result, bool) {
-	if t.opt.DisableRetry || len(tried) > t.opt.MaxNextInstances || req.Context().Err() != nil {
+func (t *Transport) next(req *http.Request, id registry.ServiceID, tried *attempts) (Result, bool) {
+	sent := len(tried.instances) - tried.unsent
+	switch {
+	case t.opt.DisableRetry, req.Context().Err() != nil:
+		return Result{}, false
+	case sent > t.opt.MaxNextInstances, tried.unsent >= maxUnsent:
+		return Result{}, false
+	case !tried.harmless && !isIdempotent(req):
 		return Result{}, false
 	}
-	unsent := !t.opt.DisableConnectRetry && isConnectError(err)
-	if !unsent && !isIdempotent(req) {
-		return Result{}, false
-	}
-	chosen, chooseErr := t.balancer.Choose(req.Context(), id, tried...)
+	chosen, chooseErr := t.balancer.Choose(req.Context(), id, tried.instances...)
 	if chooseErr != nil {
 		return Result{}, false // the call's own error says more
 	}
-	r := Request{Tried: tried}
+	r := Request{Tried: tried.instances}
 	if r.wasTried(chosen.Instance) {
 		if chosen.Done != nil {
 			chosen.Done(Outcome{Err: errNotUsed})
