@@ -95,7 +95,11 @@ func TestCase18_CloseIsBoundedAndSilent(t *testing.T) {
 func TestClose_EndsWaitingCallersAndRefusesNewOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake()
-		s.hang()
+		release := make(chan struct{})
+		s.respond(func(context.Context, registry.ServiceID) (discovery.Listing, error) {
+			<-release // and never mind the context
+			return discovery.Listing{}, errDown
+		})
 		c := over(t, s)
 		waiting := make(chan error, 1)
 		go func() {
@@ -103,8 +107,11 @@ func TestClose_EndsWaitingCallersAndRefusesNewOnes(t *testing.T) {
 			waiting <- err
 		}()
 		synctest.Wait()
-		require.NoError(t, c.Close())
+		began := time.Now()
+		go func() { _ = c.Close() }()
 		require.ErrorIs(t, <-waiting, discovery.ErrClosed)
+		require.Equal(t, began, time.Now(), "at once")
+		close(release)
 		_, err := c.Snapshot(t.Context(), orders)
 		require.ErrorIs(t, err, discovery.ErrClosed)
 		_, err = c.Subscribe(orders, func(*discovery.Snapshot) {})

@@ -57,7 +57,9 @@ func TestComposite_OutageOfTheFirst(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			first, second, c := two(t)
 			first.hang()
-			second.set(inst(2))
+			second.respond(func(ctx context.Context, id registry.ServiceID) (discovery.Listing, error) {
+				return discovery.Listing{Service: id, Instances: []registry.Instance{inst(2)}}, ctx.Err()
+			})
 			require.Equal(t, []string{inst(2).IP}, addresses(snapshot(t, c)))
 		})
 	})

@@ -75,41 +75,39 @@ func (c *Client) plan(e *entry, pause time.Duration) {
 	c.mu.Unlock()
 }
 
-// poll starts the fetch of an entry that is due, or drops one that nobody uses.
-// It does not wait for the fetch; landed is called when it has ended.
+// poll starts the fetch of an entry that is due. It does not wait for the fetch;
+// landed is called when it has ended.
 func (c *Client) poll(e *entry, landed func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch {
-	case e.dropped || e.flight != nil:
-		// A flight plans the next poll when it lands.
-	case e.idle(time.Now()):
-		c.drop(e)
-	default:
-		f := &flight{done: make(chan struct{})}
-		if c.run(func() { defer landed(); c.refresh(e, f) }) {
-			e.flight = f
-			return
-		}
+	// A flight plans the next poll when it lands.
+	if e.dropped || e.flight != nil || !c.takeOff(e, landed) {
+		landed()
 	}
-	landed()
 }
 
 // fly returns the fetch under way, and starts one when there is none. The
 // entry's lock is held.
 func (c *Client) fly(e *entry) (*flight, error) {
-	if e.flight != nil {
-		return e.flight, nil
-	}
-	f := &flight{done: make(chan struct{})}
-	if !c.run(func() { c.refresh(e, f) }) {
+	if e.flight == nil && !c.takeOff(e, func() {}) {
 		return nil, ErrClosed
 	}
-	e.flight = f
-	return f, nil
+	return e.flight, nil
 }
 
-// refresh is one fetch from beginning to end, including the plan for the next.
+// takeOff starts a fetch and calls landed when it has ended; false when the
+// client was closed. The entry's lock is held.
+func (c *Client) takeOff(e *entry, landed func()) bool {
+	f := &flight{done: make(chan struct{})}
+	if !c.run(func() { defer landed(); c.refresh(e, f) }) {
+		return false
+	}
+	e.flight = f
+	return true
+}
+
+// refresh is one fetch from beginning to end, including the plan for the next
+// or the end of an entry that nobody uses.
 func (c *Client) refresh(e *entry, f *flight) {
 	defer close(f.done)
 	e.mu.Lock()

@@ -142,6 +142,10 @@ func TestBackOff_DoublesUpToItsBoundAndEndsWithSuccess(t *testing.T) {
 		s.set(inst(1))
 		after(80 * time.Second)
 		require.Equal(t, []int{60, 10, 10}, s.pauses()[8:11])
+		before := len(s.pauses())
+		s.fail(errDown)
+		after(30 * time.Second)
+		require.Equal(t, []int{10, 2, 4, 8}, s.pauses()[before:before+4], "the next outage begins at the beginning")
 	})
 }
 

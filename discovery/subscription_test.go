@@ -89,6 +89,26 @@ func TestCR15_CloseFromTheListenerIsTheLastCall(t *testing.T) {
 	})
 }
 
+func TestCR15_WhatWaitsIsNotDeliveredAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(inst(1))
+		c := over(t, s)
+		for n := range 32 {
+			calls := &events{}
+			sub, err := c.Subscribe(orders, func(s *discovery.Snapshot) {
+				calls.listen(s)
+				time.Sleep(time.Second)
+			})
+			require.NoError(t, err)
+			synctest.Wait()
+			s.push(orders, inst(byte(2+n%2)))
+			sub.Close()
+			after(time.Minute)
+			require.Len(t, calls.all(), 1)
+		}
+	})
+}
+
 func TestCase15_UnsubscribedIsNotPolledAndSubscribingAgainWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(inst(1))
