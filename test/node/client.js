@@ -1,0 +1,57 @@
+// Drives nacos-naming for the Go tests. Each line on standard input is a request,
+// {"id": 1, "op": "register", …}; each line on standard output is its answer,
+// {"id": 1, "value": …} or {"id": 1, "error": "…"}, or a change that a
+// subscription was told of, {"change": "service", "hosts": […]}. The client's own
+// log goes to standard error.
+'use strict';
+
+const os = require('os');
+const readline = require('readline');
+
+// The client asks for pushes to the machine's first address that is not
+// loopback. No traffic of the tests leaves the loopback interface, so that is
+// the only one it is shown; it then names no address and the server pushes to
+// 127.0.0.1.
+const { networkInterfaces } = os;
+os.networkInterfaces = () => {
+  const all = networkInterfaces.call(os);
+  return Object.fromEntries(Object.entries(all).filter(([, addresses]) => addresses.every(a => a.internal)));
+};
+
+const { NacosNamingClient } = require('nacos-naming');
+const { version } = require('nacos-naming/package.json');
+
+const log = level => (...args) => console.error(level, ...args);
+const logger = { debug: () => {}, info: log('INFO'), warn: log('WARN'), error: log('ERROR') };
+
+const send = message => process.stdout.write(JSON.stringify(message) + '\n');
+
+const [server] = process.argv.slice(2);
+const client = new NacosNamingClient({ logger, serverList: server, namespace: 'public' });
+client.on('error', err => logger.error(err));
+
+const operations = {
+  version: async () => version,
+  status: () => client.getServerStatus(),
+  register: ({ service, instance }) => client.registerInstance(service, instance),
+  deregister: ({ service, instance }) => client.deregisterInstance(service, instance),
+  list: ({ service }) => client.getAllInstances(service, undefined, '', false),
+  select: ({ service }) => client.selectInstances(service, undefined, '', true, false),
+  subscribe: async ({ service }) => {
+    client.subscribe(service, hosts => send({ change: service, hosts }));
+  },
+};
+
+client.ready().then(() => {
+  const lines = readline.createInterface({ input: process.stdin });
+  lines.on('line', async line => {
+    const { id, op, ...parameters } = JSON.parse(line);
+    try {
+      send({ id, value: await operations[op](parameters) });
+    } catch (err) {
+      send({ id, error: String(err) });
+    }
+  });
+  // The client can't be closed while it beats: the end of the input is the end.
+  lines.on('close', () => process.exit(0));
+});
