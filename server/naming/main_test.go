@@ -1,8 +1,6 @@
 package naming
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,5 +65,3 @@ func ports(s *Store, k wire.ServiceKey) []int {
 	}
 	return all
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
