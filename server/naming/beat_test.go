@@ -31,14 +31,14 @@ func TestSB05_LateBeat(t *testing.T) {
 		require.True(t, result.Known)
 		i := instance(t, s, k, r.InstanceKey)
 		require.Equal(t, map[string]string{"v": "1"}, i.Metadata)
-		require.Equal(t, 3.0, i.Weight)
+		require.InDelta(t, 3.0, i.Weight, 0)
 		require.True(t, i.Healthy && i.Enabled && i.Ephemeral)
 
 		_, err = s.Beat(k, r.InstanceKey, &wire.Beat{Weight: 9, Metadata: map[string]string{"v": "2"}})
 		require.NoError(t, err)
 		i = instance(t, s, k, r.InstanceKey)
 		require.Equal(t, map[string]string{"v": "1"}, i.Metadata, "a beat never changes a known instance")
-		require.Equal(t, 3.0, i.Weight)
+		require.InDelta(t, 3.0, i.Weight, 0)
 	})
 }
 
@@ -50,7 +50,7 @@ func TestBeat_WhatItCreates(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, result.Known)
 		i := instance(t, s, k, at("host-a", port))
-		require.Equal(t, c.want, i.Weight)
+		require.InDelta(t, c.want, i.Weight, 0)
 		require.Empty(t, i.Metadata)
 	}
 	_, err := s.Beat(k, InstanceKey{Cluster: "a_b", IP: "192.0.2.1", Port: 1}, &wire.Beat{})

@@ -53,6 +53,11 @@ func instance(t testing.TB, s *Store, k wire.ServiceKey, key InstanceKey) *Insta
 	return i
 }
 
+func has(r *Revision, key InstanceKey) bool {
+	_, ok := r.Get(key)
+	return ok
+}
+
 // ports returns the ports of the service's instances in list order.
 func ports(s *Store, k wire.ServiceKey) []int {
 	r, ok := s.Lookup(k)

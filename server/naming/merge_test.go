@@ -53,9 +53,9 @@ func TestMerge_LaterWritesWin(t *testing.T) {
 		r.Weight = 5
 		require.NoError(t, b.Register(k, r))
 		require.NoError(t, b.Merge(k, old...))
-		require.Equal(t, 5.0, instance(t, b, k, r.InstanceKey).Weight)
+		require.InDelta(t, 5.0, instance(t, b, k, r.InstanceKey).Weight, 0)
 		require.NoError(t, a.Merge(k, slices.Collect(b.Records(k))...))
-		require.Equal(t, 5.0, instance(t, a, k, r.InstanceKey).Weight)
+		require.InDelta(t, 5.0, instance(t, a, k, r.InstanceKey).Weight, 0)
 
 		require.NoError(t, b.Deregister(k, r.InstanceKey))
 		require.NoError(t, b.Merge(k, old...))
@@ -103,6 +103,7 @@ func TestMerge_SkipsAndReportsWhatIsNotValid(t *testing.T) {
 		Record{InstanceKey: at("192.0.2.1", -1), Registered: good},
 		Record{InstanceKey: at("192.0.2.1", 1), Registered: Registered{Version: Version{Clock: 1}, Weight: -1}},
 		Record{InstanceKey: at("192.0.2.1", 2), Registered: good, Override: Override{Weight: &heavy}},
+		Record{InstanceKey: at("192.0.2.1", 4)},
 		Record{InstanceKey: at("192.0.2.1", 3), Registered: good},
 	)
 	requireBadRequest(t, err, "is incorrect")

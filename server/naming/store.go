@@ -275,7 +275,12 @@ func (s *Store) newEntry(k wire.ServiceKey) (*entry, error) {
 	if e, ok := index.get(k); ok {
 		return e, nil
 	}
-	e := &entry{store: s, key: k, grouped: k.ServiceName.String()}
+	grouped := k.ServiceName.String()
+	k = wire.ServiceKey{ // whose text is no part of a request's
+		Namespace:   strings.Clone(k.Namespace),
+		ServiceName: wire.ServiceName{Group: strings.Clone(k.Group), Name: strings.Clone(k.Name)},
+	}
+	e := &entry{store: s, key: k, grouped: grouped}
 	e.revision.Store(&Revision{
 		key: k, grouped: e.grouped, shared: &sharedAnswers{},
 		instances: newOrdered[InstanceKey, *Instance](InstanceKey.Compare),
