@@ -9,14 +9,15 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
 
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
-// assemble turns the options into an application.
-func assemble(b *boot) (*App, error) {
-	s := &settings{
+// settingsOf adds the blocks of this package to those that are read.
+func settingsOf(b *boot) *settings {
+	return &settings{
 		application:     properties(b, "application", ApplicationProperties{}),
 		server:          properties(b, "server", DefaultServerProperties()),
 		management:      properties(b, "management", DefaultManagementProperties()),
@@ -27,6 +28,14 @@ func assemble(b *boot) (*App, error) {
 		nacos:           properties(b, "cloud.nacos", DefaultNacosProperties()),
 		loadbalancer:    properties(b, "cloud.loadbalancer", DefaultLoadBalancerProperties()),
 	}
+}
+
+// assemble turns the options into an application.
+func assemble(b *boot) (*App, error) {
+	if len(b.errs) > 0 {
+		return nil, errors.Join(b.errs...)
+	}
+	s := settingsOf(b)
 	b.sources.Owned = []string{"cloud"}
 	loaded, err := config.Load(b.sources, b.blocks...)
 	if err != nil {
@@ -42,14 +51,20 @@ func assemble(b *boot) (*App, error) {
 // build makes the graph of the parts whose conditions hold.
 func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 	app := &App{stopGrace: s.serviceRegistry.AutoRegistration.DeregisterTimeout + stopReserve}
+	logger, events := b.logger, &graphLogger{}
+	if logger == nil {
+		logger = newLogger(*s.logging, os.Stderr)
+	}
+	events.use(logger)
 	nacos := s.nacosBackend(b.ownBackend())
 	conditions := []condition{s.webServer(), s.discoveryClient(), nacos, s.registration(), s.loadBalancer()}
 	opts := []fx.Option{
-		fx.WithLogger(newGraphLogger),
+		fx.WithLogger(func() fxevent.Logger { return events }),
 		fx.Decorate(app.hooks.decorate),
 		fx.StartTimeout(startTimeout),
 		fx.StopTimeout(s.stopTimeout()),
-		coreModule(b, s, func(l *slog.Logger) {
+		coreModule(b, s, logger, func(l *slog.Logger) {
+			events.use(l)
 			logNotes(l, notes)
 			logConditions(l, conditions...)
 		}),
@@ -84,15 +99,10 @@ func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 
 // coreModule provides what every application has. It comes first, so that its
 // notes are the first lines of the log.
-func coreModule(b *boot, s *settings, first func(*slog.Logger)) fx.Option {
+func coreModule(b *boot, s *settings, logger *slog.Logger, first func(*slog.Logger)) fx.Option {
 	opts := []fx.Option{
 		fx.Provide(
-			func() *slog.Logger {
-				if b.logger != nil {
-					return b.logger
-				}
-				return newLogger(*s.logging, os.Stderr)
-			},
+			func() *slog.Logger { return logger },
 			fx.Annotate(newMetrics, fx.As(fx.Self()), fx.As(new(prometheus.Registerer)), fx.As(new(prometheus.Gatherer))),
 			fx.Annotate(NewEventBus, fx.As(fx.Self()), fx.As(new(registry.Publisher))),
 			func() *registrar { return &registrar{} },

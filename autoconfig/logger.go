@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 
 	"go.uber.org/fx/fxevent"
 
@@ -49,13 +50,19 @@ func logNotes(l *slog.Logger, notes []config.Note) {
 // graphLogger logs what fx does, at debug level: errors as well, since New,
 // Start and Stop return them. What was provided is left out, a page of lines
 // with stack traces that says nothing about this run.
-type graphLogger struct{ events fxevent.SlogLogger }
+//
+// It begins with the logger that the configuration describes, so that it works
+// whatever is wrong with the graph, and goes on with the graph's own, which may
+// be another one.
+type graphLogger struct {
+	events atomic.Pointer[fxevent.SlogLogger]
+}
 
-func newGraphLogger(l *slog.Logger) fxevent.Logger {
-	g := &graphLogger{fxevent.SlogLogger{Logger: l}}
-	g.events.UseLogLevel(slog.LevelDebug)
-	g.events.UseErrorLevel(slog.LevelDebug)
-	return g
+func (g *graphLogger) use(l *slog.Logger) {
+	events := &fxevent.SlogLogger{Logger: l}
+	events.UseLogLevel(slog.LevelDebug)
+	events.UseErrorLevel(slog.LevelDebug)
+	g.events.Store(events)
 }
 
 // LogEvent implements [fxevent.Logger].
@@ -68,5 +75,5 @@ func (g *graphLogger) LogEvent(event fxevent.Event) {
 	case *fxevent.BeforeRun:
 		return
 	}
-	g.events.LogEvent(event)
+	g.events.Load().LogEvent(event)
 }

@@ -25,7 +25,10 @@ type boot struct {
 	registry registry.ServiceRegistry
 	own      []discovery.Source
 	plain    []fx.Option
+	errs     []error // options that cannot be meant
 }
+
+func (b *boot) fail(text string) { b.errs = append(b.errs, errors.New(text)) }
 
 // bootOption is an fx.Option that New takes out of the list. Where it is applied
 // all the same, it was hidden in an option of fx and would have no effect: the
@@ -114,28 +117,31 @@ func properties[T any](b *boot, prefix string, defaults T) *T {
 // Engine serves with an engine of the application's own, as it is: its mode,
 // middlewares and routes. Only the actuator's routes are added.
 func Engine(e *gin.Engine) fx.Option {
-	if e == nil {
-		return fx.Error(errors.New("autoconfig.Engine: the engine is nil"))
-	}
-	return newBootOption("Engine", func(b *boot) { b.engine = e })
+	return newBootOption("Engine", func(b *boot) {
+		if b.engine = e; e == nil {
+			b.fail("autoconfig.Engine: the engine is nil")
+		}
+	})
 }
 
 // Listener serves on a listener of the application's own, for socket activation
 // and tests. server.address and server.port then play no part.
 func Listener(l net.Listener) fx.Option {
-	if l == nil {
-		return fx.Error(errors.New("autoconfig.Listener: the listener is nil"))
-	}
-	return newBootOption("Listener", func(b *boot) { b.listener = l })
+	return newBootOption("Listener", func(b *boot) {
+		if b.listener = l; l == nil {
+			b.fail("autoconfig.Listener: the listener is nil")
+		}
+	})
 }
 
 // Logger logs to a logger of the application's own; the block logging then plays
 // no part. fx.Replace and fx.Decorate do the same.
 func Logger(l *slog.Logger) fx.Option {
-	if l == nil {
-		return fx.Error(errors.New("autoconfig.Logger: the logger is nil"))
-	}
-	return newBootOption("Logger", func(b *boot) { b.logger = l })
+	return newBootOption("Logger", func(b *boot) {
+		if b.logger = l; l == nil {
+			b.fail("autoconfig.Logger: the logger is nil")
+		}
+	})
 }
 
 // Backend registers and looks up with a registry of the application's own in

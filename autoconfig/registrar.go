@@ -18,7 +18,7 @@ import (
 // else has started, and a stop begins with it (A-R14). Between the two the
 // application is ready.
 type registrar struct {
-	ready atomic.Bool
+	ready, stopped atomic.Bool
 
 	// registration is set before the application starts; nil when there is none.
 	// The registrar does not take it as a parameter: a hook of the user's that
@@ -40,7 +40,7 @@ func (r *registrar) start(ctx context.Context) error {
 // stop takes the registration back; a second call does nothing.
 func (r *registrar) stop(ctx context.Context) error {
 	r.ready.Store(false)
-	if r.registration == nil {
+	if r.stopped.Swap(true) || r.registration == nil {
 		return nil
 	}
 	return r.registration.Stop(ctx)

@@ -17,7 +17,8 @@ func (s *settings) validate(c *config.Config, ownBackend bool) {
 		err := nacosclient.Options{Servers: servers, ContextPath: s.nacos.Discovery.ContextPath}.Validate()
 		report(c, key, err)
 		if _, err := s.nacos.Discovery.TLS.config(); err != nil {
-			report(c, "cloud.nacos.discovery.tls", err)
+			key, reason, _ := strings.Cut(err.Error(), ": ")
+			c.Problem("cloud.nacos.discovery.tls."+key, reason)
 		}
 	}
 	if !s.registration().holds {

@@ -55,7 +55,7 @@ func TestCase17_ConstructorThatFailsLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestCase18_CloseIsBoundedAndSilent(t *testing.T) {
+func TestCase18_CR4_CloseIsBoundedAndSilent(t *testing.T) {
 	for name, deaf := range map[string]bool{"never answers": false, "never returns": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,7 @@ import (
 	"github.com/rollcall-go/rollcall/registry"
 )
 
-// Defaults of [Options]; the first two are those of Nacos' client
-// (client-behaviour C.1).
+// Defaults of [Options]; they are those of Nacos' client.
 const (
 	DefaultMaxBackOff        = 60 * time.Second
 	DefaultFirstFetchTimeout = 5 * time.Second

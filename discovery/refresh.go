@@ -127,35 +127,38 @@ func (c *Client) refresh(e *entry, f *flight) {
 	}
 
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	now := time.Now()
 	e.flight = nil
 	pause := c.interval(l.CacheFor)
+	var changed, recovered, broke bool
 	switch {
 	case err != nil:
-		if e.fail(err, now) {
-			c.opt.Logger.Warn("the last list of a service stays in use, it cannot be refreshed",
-				slog.String("service", e.id.String()), slog.Any("error", err))
-		}
+		broke = e.fail(err, now)
 		pause = c.backOff(e.failures)
 	case e.pushes != pushes:
 		// A push overtook the answer.
 		e.failures = 0
 	default:
-		changed, recovered := e.accept(l, source, now)
-		c.logAccepted(e.current.Load(), changed, recovered)
+		changed, recovered = e.accept(l, source, now)
 	}
 	if e.again {
 		e.again, pause = false, 0
 	}
-	if f.snapshot = e.current.Load(); f.snapshot == nil {
+	current := e.current.Load()
+	if f.snapshot = current; current == nil {
 		f.err = err
 	}
-	if len(e.subscriptions) == 0 && f.snapshot == nil || e.idle(now) {
+	if len(e.subscriptions) == 0 && current == nil || e.idle(now) {
 		c.drop(e)
-		return
+	} else {
+		c.plan(e, pause)
 	}
-	c.plan(e, pause)
+	e.mu.Unlock()
+	c.logAccepted(current, changed, recovered)
+	if broke {
+		c.opt.Logger.Warn("the last list of a service stays in use, it cannot be refreshed",
+			slog.String("service", e.id.String()), slog.Any("error", err))
+	}
 }
 
 // ask asks the sources in order for the first non-empty list and returns the
@@ -206,7 +209,7 @@ func (c *Client) askOne(ctx context.Context, s Source, id registry.ServiceID, le
 }
 
 // interval is the pause after a good answer. An empty one is no reason to ask
-// more rarely: the first instance would stay unseen (client-behaviour C.6).
+// more rarely, as Nacos' client does: the first instance would stay unseen.
 func (c *Client) interval(cacheFor time.Duration) time.Duration {
 	switch {
 	case c.opt.RefreshInterval > 0:

@@ -164,7 +164,7 @@ func TestBackOff_SubscriberGetsTheListWhenTheSourceComesUp(t *testing.T) {
 	})
 }
 
-func TestC6_EmptyServiceIsPolledAtTheNormalPace(t *testing.T) {
+func TestRefresh_EmptyServiceIsPolledAtTheNormalPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake()
 		c := over(t, s)
@@ -219,7 +219,7 @@ func TestRefresh_JitterOnlyShortens(t *testing.T) {
 	})
 }
 
-func TestRefresh_OutageDoesNotPollEverythingAtOnce(t *testing.T) {
+func TestCR6_OutageDoesNotPollEverythingAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(inst(1))
 		c := over(t, s)
@@ -238,7 +238,7 @@ func TestRefresh_OutageDoesNotPollEverythingAtOnce(t *testing.T) {
 	})
 }
 
-func TestCase12_EmptyAnswerIsAppliedAndTold(t *testing.T) {
+func TestCase12_CR14_EmptyAnswerIsAppliedAndTold(t *testing.T) {
 	for name, empty := range map[string][]registry.Instance{"empty": {}, "null hosts": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

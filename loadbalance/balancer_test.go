@@ -21,19 +21,19 @@ import (
 	"github.com/rollcall-go/rollcall/registry"
 )
 
-func TestC11_OnlyUsableInstancesAreChosen(t *testing.T) {
+func TestDR1_OnlyUsableInstancesAreChosen(t *testing.T) {
 	l := having(t, loadbalance.Options{}, inst(1), inst(2, unhealthy), inst(3, disabled), inst(4, weightless), inst(5))
 	require.Equal(t, "15", keys(chosen(t, l)))
 }
 
-func TestC11_UsableHoldsForEveryPolicy(t *testing.T) {
+func TestDR2_UsableHoldsForEveryPolicy(t *testing.T) {
 	for _, p := range policies(nil) {
 		l := having(t, loadbalance.Options{Policy: p}, inst(1), inst(2, unhealthy), inst(3, disabled), inst(4, weightless), inst(5))
 		require.Equal(t, "15", keys(chosen(t, l)), p.Name())
 	}
 }
 
-func TestB8_SameClusterIsPreferredElseAll(t *testing.T) {
+func TestDR1_SameClusterIsPreferredElseAll(t *testing.T) {
 	north, south := inst(1, in("NORTH")), inst(2, in("SOUTH"))
 	for _, c := range []struct {
 		name    string
@@ -58,7 +58,7 @@ func TestB8_SameClusterIsPreferredElseAll(t *testing.T) {
 	}
 }
 
-func TestB8_AnotherAttemptMayLeaveTheCluster(t *testing.T) {
+func TestDR1_AnotherAttemptMayLeaveTheCluster(t *testing.T) {
 	near, far := inst(1, in("NORTH")), inst(2, in("SOUTH"))
 	l := having(t, loadbalance.Options{Cluster: "NORTH", PreferSameCluster: true}, near, inst(3, in("NORTH")), far)
 	third := inst(3, in("NORTH"))
@@ -118,7 +118,7 @@ func TestNoInstance_NamesSimilarServicesOfTheGroup(t *testing.T) {
 	require.EqualError(t, err, `no instance available of service "order" (namespace public, group EMPTY): none registered`)
 }
 
-func TestDR1_FirstErrorOfDiscoveryIsKept(t *testing.T) {
+func TestChoose_FirstErrorOfDiscoveryIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &flakySource{Source: memory.New()}
 		s.fail(errDown)
@@ -239,7 +239,7 @@ func TestCase16_ChoicesAndPushesDoNotRace(t *testing.T) {
 	wg.Wait()
 }
 
-func TestDR8_UnderscoreIsWarnedOfOnce(t *testing.T) {
+func TestDR9_UnderscoreIsWarnedOfOnce(t *testing.T) {
 	var log bytes.Buffer
 	s := memory.New()
 	id := registry.ServiceID{Name: "order_service"}

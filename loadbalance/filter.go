@@ -18,8 +18,8 @@ func Chain(filters ...Filter) Filter {
 }
 
 // Usable keeps the instances that may get traffic: healthy, enabled, with a
-// weight above 0 (client-behaviour C.11). A weight that is not a number counts
-// as 1.
+// weight above 0, which is what Nacos' client selects. A weight that is not a
+// number counts as 1.
 func Usable() Filter {
 	return Where(func(i *registry.Instance) bool { return i.Healthy && acceptsTraffic(i) })
 }
@@ -38,7 +38,7 @@ func UsableElseUnhealthy() Filter {
 }
 
 // PreferCluster keeps the instances in the named cluster when there are any, and
-// otherwise all (client-behaviour B.8).
+// otherwise all, as Spring Cloud Alibaba's balancer does.
 func PreferCluster(cluster string) Filter {
 	inCluster := Where(func(i *registry.Instance) bool { return i.Cluster == cluster })
 	return func(candidates []*registry.Instance) []*registry.Instance {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-go/rollcall/loadbalance"
+	"github.com/rollcall-go/rollcall/registry"
 )
 
 var (
@@ -174,6 +175,25 @@ func TestDR7_DR8_WhatIsRetried(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestDR8_ManyDeadAddressesAreNotAllTried(t *testing.T) {
+	policy := &learning{}
+	var list []registry.Instance
+	for n := range 9 {
+		list = append(list, inst(n))
+	}
+	s := &script{}
+	for range list {
+		s.failures = append(s.failures, errRefused)
+	}
+	rt := loadbalance.NewTransport(having(t, loadbalance.Options{Policy: policy}, list...), s, loadbalance.TransportOptions{})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://orders/", nil)
+	require.NoError(t, err)
+	_, err = rt.RoundTrip(req)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	require.Len(t, s.attempts, 5)
+	policy.requireEnded(t, 5)
 }
 
 func TestDR7_BodiesOfFurtherAttempts(t *testing.T) {

@@ -29,7 +29,7 @@ func secure(i *registry.Instance) {
 	i.Metadata = map[string]string{registry.MetadataSecure: "true"}
 }
 
-func TestDR8_URLOfTheInstance(t *testing.T) {
+func TestDR9_URLOfTheInstance(t *testing.T) {
 	for _, c := range []struct {
 		name, url string
 		instance  registry.Instance

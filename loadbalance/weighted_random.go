@@ -9,7 +9,7 @@ import (
 
 const (
 	// maxWeight is the largest weight a registry accepts; it stands in for
-	// infinity (client-behaviour C.10).
+	// infinity, as in Nacos' client.
 	maxWeight = 10000
 	// weightOfNaN stands in for a weight that is not a number.
 	weightOfNaN = 1

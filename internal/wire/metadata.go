@@ -31,7 +31,7 @@ func ParseMetadata(text string) (map[string]string, error) {
 		if !ok || key == "" || value == "" {
 			return nil, badMetadata(text, fmt.Sprintf("%q is not of the form key=value", Excerpt(piece)))
 		}
-		m[key] = value
+		m[strings.Clone(key)] = strings.Clone(value) // they outlive the request
 	}
 	return m, nil
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,6 +17,9 @@ const (
 // by hand because SDKs send what net/url refuses (Nacos HTTP v1, traps 1 to 3):
 // raw JSON, semicolons, bad escapes, a trailing ampersand. The zero value has no
 // parameters. Params are immutable and safe for concurrent use.
+//
+// The values are parts of the query and the body: who keeps one for long clones
+// it, or keeps all of the request.
 //
 // A request has a dozen parameters at most, so a slice searched from the front
 // beats a map and allocates once.
@@ -37,7 +41,7 @@ func ParseParams(rawQuery string, body []byte) (Params, error) {
 	}
 	n := strings.Count(rawQuery, "&") + 1
 	if len(body) > 0 {
-		n += strings.Count(string(body), "&") + 1
+		n += bytes.Count(body, []byte{'&'}) + 1
 	}
 	p := Params{pairs: make([]pair, 0, min(n, maxParams))}
 	if err := p.add(rawQuery); err != nil {

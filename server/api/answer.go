@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,9 +11,10 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// answer is what a successful request gets, always with the status 200: clients
-// take every other one for a failure.
+// answer is what a request gets that was understood.
 type answer struct {
+	// status is 200 when 0: clients take every other one for a failure.
+	status      int
 	contentType []string
 	body        []byte
 	// pooled is where the body goes back to when it was sent; nil for none.
@@ -83,6 +85,6 @@ func (a *API) handler(r Route) gin.HandlerFunc {
 			a.fail(c, err)
 			return
 		}
-		write(c, http.StatusOK, answer)
+		write(c, cmp.Or(answer.status, http.StatusOK), answer)
 	}
 }

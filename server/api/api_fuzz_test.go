@@ -17,17 +17,21 @@ func FuzzRequests(f *testing.F) {
 		"serviceName=a&beat={\"ip\":\"192.0.2.1\",\"port\":80}",
 		"pageNo=2147483647&pageSize=2147483647&groupName=*&selector={\"type\":\"label\",\"expression\":\"INSTANCE.metadata.a='b'\"}",
 		"entry=limitedUrlMap&value=/:404",
+		"entry=batch&value={\"limitedUrlMap\":{\"/\":99}}",
 		"key=a##b@@c&instances=[{}]&consistencyType=ephemeral&metadata=a=b&serviceName=c",
 		"serviceName=a&udpPort=1&clientIP=::&clusters=,,&isCheck=true",
 	} {
-		f.Add(0, seed, "")
-		f.Add(5, "", seed)
+		for route := range Routes() {
+			f.Add(route, seed, "")
+			f.Add(route, "", seed)
+		}
 	}
 	f.Fuzz(func(t *testing.T, route int, query, body string) {
 		fx := newFixture(t)
 		all := Routes()
 		r := all[uint(route)%uint(len(all))]
 		for range 2 { // the second one finds what the first has left
+			fx.send("GET instance/list", "serviceName", "a") // and everybody else
 			req := httptest.NewRequest(r.Method, r.Path, strings.NewReader(body))
 			req.URL.RawQuery = query
 			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")

@@ -23,13 +23,19 @@ func (a *API) liveness(*call) (answer, error) { return text("OK"), nil }
 
 // readiness is whether the server wants traffic (SB-24).
 func (a *API) readiness(*call) (answer, error) {
-	if !a.ready() {
-		return answer{}, &statusError{http.StatusServiceUnavailable, "Naming is not in readiness"}
-	}
+	missing := ""
 	if status := a.status(); status != statusUp {
-		return answer{}, &statusError{http.StatusServiceUnavailable, "Naming is not in readiness: the server status is " + status}
+		missing = ": the server status is " + status
 	}
-	return text("OK"), nil
+	if !a.ready() {
+		missing = ": the server is starting or stopping"
+	}
+	if missing == "" {
+		return text("OK"), nil
+	}
+	reply := text("Naming is not in readiness" + missing)
+	reply.status = http.StatusServiceUnavailable
+	return reply, nil
 }
 
 // namespace is an entry of the console's list.

@@ -16,10 +16,10 @@ func TestSB24_Health(t *testing.T) {
 	f.want("200 OK", "GET /v1/console/health/liveness")
 	f.want("200 OK", "GET /v1/console/health/readiness")
 	f.want("200 ok", "PUT operator/switches", "entry", "overriddenServerStatus", "value", "DOWN")
-	f.want("503 caused: Naming is not in readiness: the server status is DOWN;", "GET /v1/console/health/readiness")
+	f.want("503 Naming is not in readiness: the server status is DOWN", "GET /v1/console/health/readiness")
 	f.want("200 ok", "PUT operator/switches", "entry", "overriddenServerStatus", "value", "null")
 	f.ready = false
-	f.want("503 caused: Naming is not in readiness;", "GET /v1/console/health/readiness")
+	f.want("503 Naming is not in readiness: the server is starting or stopping", "GET /v1/console/health/readiness")
 	f.want("200 OK", "GET /v1/console/health/liveness")
 	f.wantStatus(200, "GET instance/list", "serviceName", "s")
 }

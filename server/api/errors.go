@@ -36,8 +36,8 @@ var (
 )
 
 const (
-	authNotOffered = "authentication is not offered yet: every request is accepted without a token, " +
-		"so configure the client without a user name"
+	authNotOffered = "authentication is not offered yet: every request is accepted without a token; " +
+		"leave the user name out of the client's settings"
 	namespacesNotOffered = "namespaces cannot be created, changed or deleted yet; " +
 		"any namespaceId can be used without that"
 )

@@ -3,8 +3,11 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,19 +81,27 @@ func TestSB03_PortsAndWeights(t *testing.T) {
 
 func TestSB03_ManyAtOnce(t *testing.T) {
 	f := newFixture(t)
+	var failed atomic.Int32
+	send := func(method string, port int) {
+		w := httptest.NewRecorder()
+		f.engine.ServeHTTP(w, httptest.NewRequest(method, fmt.Sprint("/v1/ns/instance?serviceName=edge&ip=192.0.2.20&port=", port), http.NoBody))
+		if w.Body.String() != "ok" {
+			failed.Add(1)
+		}
+	}
 	var workers sync.WaitGroup
-	for w := range 20 {
+	for worker := range 20 {
 		workers.Go(func() {
-			for port := 1 + w*10; port <= (w+1)*10; port++ {
-				at := []string{"serviceName", "edge", "ip", "192.0.2.20", "port", fmt.Sprint(port)}
-				f.want("200 ok", "POST instance", at...)
+			for port := 1 + worker*10; port <= (worker+1)*10; port++ {
+				send("POST", port)
 				if port%2 == 0 {
-					f.want("200 ok", "DELETE instance", at...)
+					send("DELETE", port)
 				}
 			}
 		})
 	}
 	workers.Wait()
+	require.Zero(t, failed.Load())
 	require.Len(t, f.hosts("serviceName", "edge"), 100)
 }
 
@@ -209,8 +220,10 @@ func TestDetail(t *testing.T) {
 				pairs = append(pairs, name, "80")
 			}
 		}
-		require.Equal(t, fmt.Sprintf("caused: Param '%s' is required.;", missing), f.wantStatus(400, "GET instance", pairs...))
-		require.Equal(t, fmt.Sprintf("caused: Param '%s' is required.;", missing), f.wantStatus(400, "POST instance", pairs...))
+		for _, request := range []string{"GET instance", "POST instance"} {
+			text := f.wantStatus(400, request, pairs...)
+			require.Equal(t, fmt.Sprintf("caused: Param '%s' is required.;", missing), text)
+		}
 	}
 }
 

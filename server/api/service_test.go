@@ -109,13 +109,11 @@ func TestServiceList_Selector(t *testing.T) {
 	f.want("200 ok", "POST instance", "serviceName", "a", "ip", "192.0.2.7", "port", "80", "metadata", "env=blue")
 	f.want("200 ok", "POST instance", "serviceName", "b", "ip", "192.0.2.7", "port", "80", "metadata", "env=green")
 	f.want("200 ok", "POST service", "serviceName", "c", "metadata", "env=blue")
-	list := func(selector string) string {
-		return f.wantStatus(200, "GET service/list", "pageNo", "1", "pageSize", "10", "selector", selector)
-	}
-	require.Equal(t, `{"doms":["a"],"count":1}`, list(`{"type":"label","expression":"INSTANCE.metadata.env = 'blue'"}`))
-	require.Equal(t, `{"doms":["c"],"count":1}`, list(`{"type":"label","expression":"SERVICE.metadata.env = 'blue'"}`))
-	require.Equal(t, `{"doms":["a","b","c"],"count":3}`, list(`{"type":"none"}`))
-	f.wantStatus(400, "GET service/list", "pageNo", "1", "pageSize", "10", "selector", `{"type":"other"}`)
+	page := []string{"pageNo", "1", "pageSize", "10", "selector"}
+	f.want(`200 {"doms":["a"],"count":1}`, "GET service/list", append(page, `{"type":"label","expression":"INSTANCE.metadata.env = 'blue'"}`)...)
+	f.want(`200 {"doms":["c"],"count":1}`, "GET service/list", append(page, `{"type":"label","expression":"SERVICE.metadata.env = 'blue'"}`)...)
+	f.want(`200 {"doms":["a","b","c"],"count":3}`, "GET service/list", append(page, `{"type":"none"}`)...)
+	f.wantStatus(400, "GET service/list", append(page, `{"type":"other"}`)...)
 }
 
 func TestSubscribers(t *testing.T) {

@@ -42,6 +42,23 @@ func TestSB05_LateBeat(t *testing.T) {
 	})
 }
 
+func TestSB06_TheDocumentDoesNotRedirectABeat(t *testing.T) {
+	s := newStore(t, Options{})
+	k := serviceKey("s6")
+	k.Group = "PAY"
+	require.NoError(t, s.Register(k, registration("192.0.2.40", 8140)))
+	before := lookup(t, s, k)
+	for _, name := range []string{"s6", "PAY@@s6", "OTHER@@s7", ""} {
+		result, err := s.Beat(k, at("192.0.2.40", 8140), &wire.Beat{
+			IP: "192.0.2.41", Port: 1, Cluster: "C", ServiceName: name, Weight: 9,
+		})
+		require.NoError(t, err)
+		require.True(t, result.Known)
+	}
+	require.Same(t, before, lookup(t, s, k))
+	require.Equal(t, 1, s.Stats().Services)
+}
+
 func TestBeat_WhatItCreates(t *testing.T) {
 	s := newStore(t, Options{})
 	k := serviceKey("created")

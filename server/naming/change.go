@@ -55,6 +55,7 @@ func (s *Store) Update(k wire.ServiceKey, r Registration, mustExist bool) error 
 		old, ok := d.instances.get(key)
 		switch {
 		case ok:
+			s.lease.touch(old.live)
 			d.override(old, r.values(), old.Healthy)
 		case mustExist && !d.hasAddress(key.IP, key.Port):
 			return instanceNotFound(key, r)
@@ -102,6 +103,7 @@ func (s *Store) Patch(k wire.ServiceKey, key InstanceKey, p Patch) error {
 		if p.Healthy != nil {
 			healthy = *p.Healthy
 		}
+		s.lease.touch(old.live)
 		d.override(old, want, healthy)
 		return nil
 	})
@@ -185,19 +187,14 @@ func (s *Store) Merge(k wire.ServiceKey, records ...Record) error {
 	}
 	valid := make([]validRecord, 0, len(records))
 	for _, r := range records {
-		key, err := r.InstanceKey.valid()
-		if err == nil && !r.Registered.Gone {
-			err = wire.CheckWeight(r.Registered.Weight)
-		}
-		if err == nil && r.Override.Weight != nil {
-			err = wire.CheckWeight(*r.Override.Weight)
-		}
+		key, err := r.check()
 		if err != nil {
 			errs = append(errs, fmt.Errorf("merge %s: %w", k, err))
 			continue
 		}
-		s.clock.observe(r.Registered.Version)
-		s.clock.observe(r.Override.Version)
+		if !s.clock.observe(r.Registered.Version) || !s.clock.observe(r.Override.Version) {
+			s.warnings.clockAhead(k, max(r.Registered.Version.Node, r.Override.Version.Node))
+		}
 		valid = append(valid, validRecord{key, r})
 	}
 	if len(valid) > 0 {
@@ -209,6 +206,19 @@ func (s *Store) Merge(k wire.ServiceKey, records ...Record) error {
 		}))
 	}
 	return errors.Join(errs...)
+}
+
+func (r Record) check() (InstanceKey, error) {
+	key, err := r.InstanceKey.valid()
+	switch {
+	case err != nil:
+		return key, err
+	case r.Registered.Version == Version{}:
+		return key, wire.BadRequest("a record without a version")
+	case r.Override.Weight != nil:
+		err = wire.CheckWeight(*r.Override.Weight)
+	}
+	return key, errors.Join(err, wire.CheckWeight(r.Registered.Weight))
 }
 
 // Records walks a service's instances as records to be merged elsewhere.

@@ -143,6 +143,7 @@ func (d *draft) register(key InstanceKey, r Registration) {
 	delete(d.entry.gone, key)
 	live := new(liveness)
 	d.store.lease.touch(live)
+	key = key.clone()
 	d.insert(newInstance(key, d.newID(key, v.metadata), record{reg: reg}, r.Healthy, live))
 }
 
@@ -155,7 +156,7 @@ func (d *draft) newID(key InstanceKey, metadata map[string]string) string {
 }
 
 // override is an operator's change: what differs from the client's values goes
-// into the operator's register. It counts as a sign of life.
+// into the operator's register.
 func (d *draft) override(old *Instance, want values, healthy bool) {
 	rec := old.record
 	stored := rec.ovr.Version
@@ -164,7 +165,6 @@ func (d *draft) override(old *Instance, want values, healthy bool) {
 	}
 	rec.ovr = override(rec.reg, want)
 	rec.ovr.Version = d.store.clock.next(stored)
-	d.store.lease.touch(old.live)
 	d.replace(old, newInstance(old.InstanceKey, old.ID, rec, healthy, old.live))
 }
 
@@ -184,6 +184,7 @@ func (d *draft) bury(key InstanceKey, rec record, keep time.Duration) {
 		d.entry.gone = make(map[InstanceKey]tombstone)
 	}
 	until := d.now() + min(keep, longestTombstone)
+	key = key.clone()
 	d.entry.gone[key] = tombstone{record: rec, until: until}
 	d.timers = append(d.timers, timer{entry: d.entry, key: key, due: until})
 	d.touched = true // so that the timer is started
@@ -243,7 +244,7 @@ func (d *draft) merge(key InstanceKey, r Record) {
 		if id == "" {
 			id = d.newID(key, joined.effective().metadata)
 		}
-		d.insert(newInstance(key, id, joined, r.Healthy, live))
+		d.insert(newInstance(key.clone(), id, joined, r.Healthy, live))
 	}
 }
 

@@ -36,7 +36,6 @@ func (b *removalBudget) at(now time.Duration, size int) int {
 type expiry struct {
 	store *Store
 	wheel wheel
-	fired []timer // reused from tick to tick
 
 	mu       sync.Mutex
 	incoming []timer
@@ -63,9 +62,8 @@ func (x *expiry) tick() {
 	}
 
 	now := x.store.lease.now()
-	x.fired = x.wheel.advance(now, x.fired[:0])
 	var due map[*entry][]timer
-	for _, t := range x.fired {
+	for _, t := range x.wheel.advance(now) {
 		if t.live != nil {
 			i, ok := t.instance()
 			if !ok {
@@ -84,7 +82,6 @@ func (x *expiry) tick() {
 	for e, timers := range due {
 		x.judge(e, timers, now)
 	}
-	clear(x.fired)
 }
 
 // instance returns what the timer is for, if it still is.

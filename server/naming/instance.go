@@ -48,6 +48,17 @@ func (k InstanceKey) canonical() (InstanceKey, error) {
 	return k, nil
 }
 
+// clone returns a key to keep: its text is no part of a request's.
+func (k InstanceKey) clone() InstanceKey {
+	k.IP = strings.Clone(k.IP)
+	if k.Cluster == wire.DefaultCluster {
+		k.Cluster = wire.DefaultCluster // all share the constant's
+	} else {
+		k.Cluster = strings.Clone(k.Cluster)
+	}
+	return k
+}
+
 // valid returns the canonical form of a key that is to become an instance.
 func (k InstanceKey) valid() (InstanceKey, error) {
 	k, err := k.canonical()
@@ -78,7 +89,7 @@ type Registration struct {
 func (r Registration) values() values {
 	return values{
 		weight: wire.ClampWeight(r.Weight), enabled: r.Enabled,
-		metadata: r.Metadata, app: cmp.Or(r.App, DefaultApp),
+		metadata: r.Metadata, app: cmp.Or(strings.Clone(r.App), DefaultApp),
 	}
 }
 

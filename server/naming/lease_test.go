@@ -57,7 +57,7 @@ func TestWheel_FiresInTimeAndOnce(t *testing.T) {
 	}
 	fired := make(map[int]time.Duration)
 	for now := time.Duration(0); now <= 24*time.Hour; now += leaseTick {
-		for _, t2 := range w.advance(now, nil) {
+		for _, t2 := range w.advance(now) {
 			require.NotContains(t, fired, t2.key.Port)
 			fired[t2.key.Port] = now
 		}
@@ -76,5 +76,5 @@ func TestWheel_CatchesUp(t *testing.T) {
 	for port := range 100 {
 		w.add(timer{key: InstanceKey{Port: port}, due: time.Duration(port) * leaseTick})
 	}
-	require.Len(t, w.advance(time.Minute, nil), 100)
+	require.Len(t, w.advance(time.Minute), 100)
 }

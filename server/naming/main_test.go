@@ -1,8 +1,6 @@
 package naming
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,6 +53,11 @@ func instance(t testing.TB, s *Store, k wire.ServiceKey, key InstanceKey) *Insta
 	return i
 }
 
+func has(r *Revision, key InstanceKey) bool {
+	_, ok := r.Get(key)
+	return ok
+}
+
 // ports returns the ports of the service's instances in list order.
 func ports(s *Store, k wire.ServiceKey) []int {
 	r, ok := s.Lookup(k)
@@ -67,5 +70,3 @@ func ports(s *Store, k wire.ServiceKey) []int {
 	}
 	return all
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

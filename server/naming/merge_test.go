@@ -103,6 +103,7 @@ func TestMerge_SkipsAndReportsWhatIsNotValid(t *testing.T) {
 		Record{InstanceKey: at("192.0.2.1", -1), Registered: good},
 		Record{InstanceKey: at("192.0.2.1", 1), Registered: Registered{Version: Version{Clock: 1}, Weight: -1}},
 		Record{InstanceKey: at("192.0.2.1", 2), Registered: good, Override: Override{Weight: &heavy}},
+		Record{InstanceKey: at("192.0.2.1", 4)},
 		Record{InstanceKey: at("192.0.2.1", 3), Registered: good},
 	)
 	requireBadRequest(t, err, "is incorrect")

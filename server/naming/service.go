@@ -42,10 +42,9 @@ func (s *Store) UpdateService(k wire.ServiceKey, info ServiceInfo) error {
 	if err := info.check(); err != nil {
 		return err
 	}
-	notFound := refuse(ErrServiceNotFound, fmt.Sprintf("service %s not found!", k.ServiceName))
 	return s.change(k, false, func(d *draft) error {
 		if d == nil || !d.exists {
-			return notFound
+			return refuse(ErrServiceNotFound, fmt.Sprintf("service %s not found!", k.ServiceName))
 		}
 		info.Explicit = d.service.Explicit
 		d.setService(info)
@@ -57,10 +56,9 @@ func (s *Store) UpdateService(k wire.ServiceKey, info ServiceInfo) error {
 // re-create it (Nacos HTTP v1: delete service). ErrServiceNotFound when there is
 // none.
 func (s *Store) DeleteService(k wire.ServiceKey) error {
-	notFound := refuse(ErrServiceNotFound, "specified service not exist, serviceName : "+k.ServiceName.String())
 	return s.change(k, false, func(d *draft) error {
 		if d == nil || !d.exists {
-			return notFound
+			return refuse(ErrServiceNotFound, "specified service not exist, serviceName : "+k.ServiceName.String())
 		}
 		d.erase()
 		return nil

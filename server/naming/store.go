@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"log/slog"
 	"strings"
 	"sync"
@@ -177,18 +176,6 @@ func (s *Store) Namespaces() []string {
 	return all
 }
 
-// All walks the current revisions of all services, by namespace and grouped
-// name.
-func (s *Store) All() iter.Seq[*Revision] {
-	return func(yield func(*Revision) bool) {
-		for e := range s.index.Load().values() {
-			if r := e.revision.Load(); r.exists && !yield(r) {
-				return
-			}
-		}
-	}
-}
-
 // Stats are totals of the moment.
 type Stats struct {
 	Services  int
@@ -275,7 +262,12 @@ func (s *Store) newEntry(k wire.ServiceKey) (*entry, error) {
 	if e, ok := index.get(k); ok {
 		return e, nil
 	}
-	e := &entry{store: s, key: k, grouped: k.ServiceName.String()}
+	grouped := k.ServiceName.String()
+	k = wire.ServiceKey{ // whose text is no part of a request's
+		Namespace:   strings.Clone(k.Namespace),
+		ServiceName: wire.ServiceName{Group: strings.Clone(k.Group), Name: strings.Clone(k.Name)},
+	}
+	e := &entry{store: s, key: k, grouped: grouped}
 	e.revision.Store(&Revision{
 		key: k, grouped: e.grouped, shared: &sharedAnswers{},
 		instances: newOrdered[InstanceKey, *Instance](InstanceKey.Compare),

@@ -2,7 +2,6 @@ package naming
 
 import (
 	"cmp"
-	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -21,12 +20,6 @@ type Version struct {
 func (v Version) Compare(o Version) int {
 	return cmp.Or(cmp.Compare(v.Clock, o.Clock), cmp.Compare(v.Node, o.Node))
 }
-
-// Time is the wall time part.
-func (v Version) Time() time.Time { return time.UnixMilli(int64(v.Clock >> 16)) }
-
-// String returns "clock.node" for logs.
-func (v Version) String() string { return fmt.Sprintf("%x.%d", v.Clock, v.Node) }
 
 // maxAhead is how far another node's clock may be ahead and still move ours. One
 // node with a wrong clock must not infect the others.
@@ -56,16 +49,16 @@ func (c *hybridClock) next(stored Version) Version {
 	}
 }
 
-// observe moves the clock past a version from another node, unless that is
-// further ahead than maxAhead.
-func (c *hybridClock) observe(v Version) {
+// observe moves the clock past a version from another node. It returns false,
+// and does nothing, when that is further ahead than maxAhead.
+func (c *hybridClock) observe(v Version) bool {
 	if v.Clock > c.physical()+uint64(maxAhead.Milliseconds())<<16 {
-		return
+		return false
 	}
 	for {
 		last := c.last.Load()
 		if v.Clock <= last || c.last.CompareAndSwap(last, v.Clock) {
-			return
+			return true
 		}
 	}
 }

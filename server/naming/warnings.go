@@ -42,13 +42,19 @@ func oddIntervals(i *Instance) bool {
 func (w *warnings) oddIntervals(k wire.ServiceKey, i *Instance) {
 	_, ignored := wire.IntervalsFrom(i.Metadata)
 	w.log("instance has odd preserved.* times, in milliseconds from 1000 to 86400000; these count",
-		slog.String("service", k.String()), slog.String("ip", i.IP), slog.Int("port", i.Port),
+		slog.String("service", wire.Excerpt(k.String())), slog.String("ip", i.IP), slog.Int("port", i.Port),
 		slog.Any("ignored", ignored), slog.Duration("interval", i.Intervals.Beat),
 		slog.Duration("timeout", i.Intervals.Timeout), slog.Duration("delete", i.Intervals.Delete))
+}
+
+// clockAhead warns of a node whose clock is wrong.
+func (w *warnings) clockAhead(k wire.ServiceKey, node uint16) {
+	w.log("a record's version is far in the future; the clock of the node that made it is wrong",
+		slog.String("service", wire.Excerpt(k.String())), slog.Int("node", int(node)))
 }
 
 // held warns of removals that were put off.
 func (w *warnings) held(k wire.ServiceKey, held, size int) {
 	w.log("more than half of a service fell silent at once; removal is spread out",
-		slog.String("service", k.String()), slog.Int("held", held), slog.Int("instances", size))
+		slog.String("service", wire.Excerpt(k.String())), slog.Int("held", held), slog.Int("instances", size))
 }

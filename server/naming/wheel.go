@@ -29,8 +29,8 @@ func (w *wheel) add(t timer) {
 	w.slots[slot] = append(w.slots[slot], t)
 }
 
-// advance appends the timers that are due by now to fired.
-func (w *wheel) advance(now time.Duration, fired []timer) []timer {
+// advance returns the timers that are due by now.
+func (w *wheel) advance(now time.Duration) (fired []timer) {
 	for end := int64(now / leaseTick); w.tick < end; {
 		w.tick++
 		slot := &w.slots[w.tick%wheelSlots]

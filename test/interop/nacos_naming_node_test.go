@@ -14,6 +14,10 @@ import (
 // first time after its start; from then on it keeps the server's interval.
 const nodeFirstBeat = 10 * time.Second
 
+// nodeRetry is how long the Node.js client waits after a beat that failed,
+// whatever its interval: one of them may well meet the server while it is down.
+const nodeRetry = 5 * time.Second
+
 // nodeVersion is the version of nacos-naming in test/node/package.json.
 const nodeVersion = "2.6.3"
 
@@ -95,7 +99,7 @@ func TestNacosNamingNode_SubscriberIsToldOfChangesByPush(t *testing.T) {
 
 func TestNacosNamingNode_BeatsKeepItAliveAndBringItBackAfterTheServerLostItsMemory(t *testing.T) {
 	t.Parallel()
-	proves(t, nodeSDK, "beats past the delete timeout; server restarted with an empty memory; back within one beat with all it carries")
+	proves(t, nodeSDK, "beats past the delete timeout; server restarted with an empty memory; back with its next beat and all it carries")
 	needNode(t)
 	server := testserver.Start(t, binaries.server)
 	node := startNode(t, server)
@@ -106,7 +110,7 @@ func TestNacosNamingNode_BeatsKeepItAliveAndBringItBackAfterTheServerLostItsMemo
 	poll.While(t, nodeFirstBeat+3*time.Second+slack, healthy(server, "orders"))
 
 	server.Restart(t)
-	took := poll.Until(t, beatInterval+slack, healthy(server, "orders"))
+	took := poll.Until(t, nodeRetry+slack, healthy(server, "orders"))
 	t.Logf("back after %v", took)
 	host, err := onlyHost(server, "orders")
 	require.NoError(t, err)

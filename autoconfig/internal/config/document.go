@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -19,6 +20,7 @@ type document struct {
 	unknown []stray
 	spring  string // where the spring: prefix was found
 	errs    []Problem
+	visited int // nodes, aliases followed
 }
 
 // stray is a name below one of our prefixes that nothing reads.
@@ -90,8 +92,25 @@ func syntaxError(err error) error {
 	return errors.New(text)
 }
 
-// maxDepth bounds the nesting, and with it aliases that contain themselves.
-const maxDepth = 64
+// Bounds on a document, so that aliases that contain themselves or each other
+// end in an error and not in all of the memory.
+const (
+	maxDepth = 64
+	maxNodes = 100_000
+)
+
+// tooLarge reports whether a node is to be left out, and says so once.
+func (d *document) tooLarge(depth int) bool {
+	d.visited++
+	if depth <= maxDepth && d.visited <= maxNodes {
+		return false
+	}
+	problem := Problem{Reason: fmt.Sprintf("%s: nested more than %d deep, or more than %d values", d.name, maxDepth, maxNodes)}
+	if !slices.Contains(d.errs, problem) {
+		d.errs = append(d.errs, problem)
+	}
+	return true
+}
 
 type yamlPair struct {
 	key  string
@@ -100,8 +119,7 @@ type yamlPair struct {
 
 // pairs lists a mapping with aliases followed and merge keys (<<) applied.
 func (d *document) pairs(n *yaml.Node, depth int) []yamlPair {
-	if depth > maxDepth {
-		d.errs = append(d.errs, Problem{Reason: fmt.Sprintf("%s: nested more than %d deep", d.at(n), maxDepth)})
+	if d.tooLarge(depth) {
 		return nil
 	}
 	var merged, own []yamlPair
@@ -145,22 +163,32 @@ func (d *document) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", d.name,
 func (d *document) walk(path string, n *yaml.Node, depth int) {
 	found, rest := d.schema.find(path)
 	switch {
-	case found != nil && found.leaf != nil && rest != "":
+	case found == nil:
+		if d.schema.owned(path) || d.schema.nearMiss(path, n) {
+			d.unknown = append(d.unknown, stray{path, d.at(n)})
+		}
+		d.keep(path, n, depth)
+	case found.leaf != nil && rest != "":
 		d.putInMap(found, rest, n, depth)
-	case found != nil && found.leaf != nil:
+	case found.leaf != nil:
 		d.put(found, n, depth)
 	case n.Kind == yaml.MappingNode:
 		for _, p := range d.pairs(n, depth) {
 			d.walk(path+"."+p.key, p.node, depth+1)
 		}
-	case found != nil && n.Tag != "!!null":
+	case n.Tag != "!!null":
 		d.errs = append(d.errs, Problem{Key: found.key, Value: n.Value, Origin: d.at(n), Reason: "is a value where a block of keys is expected"})
-	case found != nil:
-	default:
+	}
+}
+
+// keep stores what is the user's own, for placeholders.
+func (d *document) keep(path string, n *yaml.Node, depth int) {
+	if n.Kind != yaml.MappingNode {
 		d.other[uniformPath(path)] = d.value(n, depth)
-		if d.schema.owned(path) {
-			d.unknown = append(d.unknown, stray{path, d.at(n)})
-		}
+		return
+	}
+	for _, p := range d.pairs(n, depth) {
+		d.keep(path+"."+p.key, p.node, depth+1)
 	}
 }
 
@@ -220,8 +248,7 @@ func (d *document) addPair(key string, m *value, p pair) {
 func (d *document) value(n *yaml.Node, depth int) value {
 	n = follow(n)
 	v := value{origin: d.at(n)}
-	if depth > maxDepth {
-		d.errs = append(d.errs, Problem{Reason: fmt.Sprintf("%s: nested more than %d deep", d.at(n), maxDepth)})
+	if d.tooLarge(depth) {
 		return v
 	}
 	switch n.Kind {

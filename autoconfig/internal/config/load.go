@@ -298,16 +298,6 @@ func (c *Config) add(key string, v value, reason string) {
 	}
 }
 
-// Set reports whether something other than the built-in default sets the key.
-func (c *Config) Set(key string) bool {
-	n, _ := c.schema.find(key)
-	if n == nil || n.leaf == nil {
-		return false
-	}
-	_, ok := c.raw(n.leaf)
-	return ok
-}
-
 // Err returns all problems as an [*Error], nil when there are none.
 func (c *Config) Err() error {
 	if len(c.problems) == 0 {

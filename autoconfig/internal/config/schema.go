@@ -6,6 +6,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"go.yaml.in/yaml/v3"
 )
 
 // tagName is the struct tag that names a key, the one viper's users know.
@@ -138,12 +141,38 @@ func (s *schema) owned(path string) bool {
 	return n.owned
 }
 
-// keys returns every known key, sorted.
-func (s *schema) keys() []string {
-	keys := make([]string, len(s.leaves))
-	for i, l := range s.leaves {
-		keys[i] = l.key
+// nearMiss reports whether a block at the top of the document is one of ours
+// with a letter wrong: its name is as near as that, and a name in it is known
+// there. Anything else at the top is the user's own.
+func (s *schema) nearMiss(path string, n *yaml.Node) bool {
+	if strings.Contains(path, ".") || n.Kind != yaml.MappingNode {
+		return false
 	}
+	for name, block := range s.root.children {
+		if levenshtein.ComputeDistance(name, uniform(path)) > 2 {
+			continue
+		}
+		for i := 0; i < len(n.Content); i += 2 {
+			first, _, _ := strings.Cut(n.Content[i].Value, ".")
+			if block.children[uniform(first)] != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keys returns the names of all blocks and keys, sorted.
+func (s *schema) keys() []string {
+	var keys []string
+	var collect func(n *node)
+	collect = func(n *node) {
+		for _, c := range n.children {
+			keys = append(keys, c.key)
+			collect(c)
+		}
+	}
+	collect(s.root)
 	slices.Sort(keys)
 	return keys
 }

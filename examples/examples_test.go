@@ -1,0 +1,113 @@
+// Package examples_test compiles and runs every example as a reader would.
+package examples_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-go/rollcall/autoconfig"
+	"github.com/rollcall-go/rollcall/server"
+)
+
+// build compiles an example once for the test.
+func build(t *testing.T, name string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), name)
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./"+name).CombinedOutput()
+	require.NoError(t, err, string(out))
+	return binary
+}
+
+// startRegistry runs a registry server in this process and returns its address.
+func startRegistry(t *testing.T) string {
+	t.Helper()
+	app, err := autoconfig.New(server.Module, autoconfig.ConfigYAML(`
+server: { address: 127.0.0.1, port: 0 }
+logging: { level: error }
+`))
+	require.NoError(t, err)
+	require.NoError(t, app.Start(t.Context()))
+	t.Cleanup(func() { require.NoError(t, app.Stop(context.Background())) })
+	return app.Addr().String()
+}
+
+func TestQuickstart_TheStoryHolds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, build(t, "quickstart"), "--once").CombinedOutput()
+	t.Logf("%s", out)
+	require.NoError(t, err)
+	require.Contains(t, string(out), "The story held")
+}
+
+func TestQuickstart_ServesUntilItIsInterrupted(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), build(t, "quickstart"))
+	out := &output{}
+	cmd.Stdout, cmd.Stderr = out, out
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "The fleet runs again") },
+		40*time.Second, 50*time.Millisecond, "%s", out)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+	require.NoError(t, cmd.Wait(), "%s", out)
+}
+
+func TestPlain_RegistersCallsAndLeaves(t *testing.T) {
+	t.Parallel()
+	registry := startRegistry(t)
+	out, err := exec.CommandContext(t.Context(), build(t, "plain"), "--registry", registry).CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), `GET http://plain/ answered "hello from 127.0.0.1:`)
+}
+
+func TestPlain_SaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), build(t, "plain"), "--registry", "127.0.0.1:1").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "127.0.0.1:1")
+	require.Contains(t, string(out), "connection refused")
+}
+
+func TestGreeter_CallsItselfByName(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), build(t, "greeter"))
+	cmd.Dir = "greeter"
+	cmd.Env = append(os.Environ(), "SERVER_PORT=0", "SERVER_ADDRESS=127.0.0.1",
+		"CLOUD_NACOS_SERVER_ADDR="+startRegistry(t), "CLOUD_NACOS_DISCOVERY_IP=127.0.0.1")
+	out := &output{}
+	cmd.Stdout, cmd.Stderr = out, out
+	require.NoError(t, cmd.Start())
+	var url string
+	require.Eventually(t, func() bool {
+		url = out.listeningAt()
+		return url != "" && get(url+"/meet/greeter") == "hello\n"
+	}, 20*time.Second, 50*time.Millisecond, "%s", out)
+	require.Contains(t, get(url+"/meet/nobody"), "nobody")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait(), "%s", out)
+}
+
+func get(url string) string {
+	client := http.Client{Timeout: 5 * time.Second}
+	resp, err := client.Get(url)
+	if err != nil {
+		return err.Error()
+	}
+	defer resp.Body.Close()
+	text := new(strings.Builder)
+	if err := resp.Write(text); err != nil {
+		return err.Error()
+	}
+	_, body, _ := strings.Cut(text.String(), "\r\n\r\n")
+	return body
+}
