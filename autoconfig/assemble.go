@@ -41,6 +41,9 @@ func assemble(b *boot) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.listener != nil {
+		s.server.Port = max(s.server.Port, 0) // a listener that was given is served on
+	}
 	s.validate(loaded, b.ownBackend())
 	if err := loaded.Err(); err != nil {
 		return nil, err

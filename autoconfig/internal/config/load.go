@@ -94,7 +94,7 @@ func Load(s Sources, blocks ...Block) (*Config, error) {
 	if err := c.layer(s); err != nil {
 		return nil, err
 	}
-	c.note(ignored)
+	c.note(s.Text != "", ignored)
 	c.decode()
 	for _, b := range blocks {
 		c.validate(b)

@@ -259,7 +259,7 @@ func TestLoad_UnknownKeysAreNotesWithTheNearestName(t *testing.T) {
 	})
 	require.NoError(t, c.Err())
 	require.Equal(t, []string{
-		"configuration read [file ConfigYAML]",
+		"configuration read [from ConfigYAML]",
 		"unknown configuration key, it has no effect [key app.demo.prot at ConfigYAML:2 nearest app.demo.port]",
 		"unknown configuration key, it has no effect [key app.demo.nested.iptypes at ConfigYAML:2 nearest app.demo.nested.ip-type]",
 		"unknown configuration key, it has no effect [key app.demo.ipType at ConfigYAML:2 nearest app.demo.nested.ip-type]",

@@ -8,11 +8,14 @@ import (
 )
 
 // note says what was read and what nothing will read.
-func (c *Config) note(ignored []string) {
-	if c.File == "" {
+func (c *Config) note(fromCode bool, ignored []string) {
+	switch {
+	case fromCode:
+		c.Notes = append(c.Notes, Note{slog.LevelDebug, "configuration read", []any{"from", c.File}})
+	case c.File == "":
 		c.Notes = append(c.Notes, Note{slog.LevelInfo, "no configuration file, defaults and environment apply", []any{"searched", searched()}})
-	} else {
-		c.Notes = append(c.Notes, Note{slog.LevelInfo, "configuration read", []any{"file", c.File}})
+	default:
+		c.Notes = append(c.Notes, Note{slog.LevelInfo, "configuration read", []any{"from", c.File}})
 	}
 	for _, file := range ignored {
 		c.Notes = append(c.Notes, Note{slog.LevelWarn, "configuration file ignored, another one was read", []any{"file", file, "read", c.File}})
