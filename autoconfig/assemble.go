@@ -36,7 +36,7 @@ func assemble(b *boot) (*App, error) {
 		return nil, errors.Join(b.errs...)
 	}
 	s := settingsOf(b)
-	b.sources.Owned = []string{"cloud"}
+	b.sources.Owned, b.sources.Foreign = []string{"cloud"}, foreignKeys()
 	loaded, err := config.Load(b.sources, b.blocks...)
 	if err != nil {
 		return nil, err

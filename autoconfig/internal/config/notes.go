@@ -23,6 +23,13 @@ func (c *Config) note(fromCode bool, ignored []string) {
 	if c.doc.spring != "" {
 		c.Notes = append(c.Notes, Note{slog.LevelInfo, "keys below spring: are read as if the prefix were not there", []any{"at", c.doc.spring}})
 	}
+	for _, m := range c.doc.moved {
+		args := []any{"key", m.key, "at", m.origin}
+		if m.use != "" {
+			args = append(args, "use", m.use)
+		}
+		c.Notes = append(c.Notes, Note{slog.LevelWarn, "configuration key of another program, it has no effect", args})
+	}
 	for _, u := range c.doc.unknown {
 		args := []any{"key", u.key, "at", u.origin}
 		if near := nearest(u.key, c.schema.keys()); near != "" {
