@@ -36,10 +36,13 @@ func assemble(b *boot) (*App, error) {
 		return nil, errors.Join(b.errs...)
 	}
 	s := settingsOf(b)
-	b.sources.Owned = []string{"cloud"}
+	b.sources.Owned, b.sources.Foreign = []string{"cloud"}, foreignKeys()
 	loaded, err := config.Load(b.sources, b.blocks...)
 	if err != nil {
 		return nil, err
+	}
+	if b.listener != nil {
+		s.server.Port = max(s.server.Port, 0) // a listener that was given is served on
 	}
 	s.validate(loaded, b.ownBackend())
 	if err := loaded.Err(); err != nil {

@@ -96,6 +96,13 @@ func TestWebServer_ServesOnAListenerThatWasGiven(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 }
 
+func TestListener_MakesAWebServerWhateverThePort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	app := start(t, alone, Listener(l), Property("server.port", -1))
+	require.Equal(t, l.Addr(), app.Addr())
+}
+
 func TestWebServer_AFailureWhileServingEndsTheApplication(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

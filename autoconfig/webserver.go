@@ -29,7 +29,8 @@ type WebServerOptions struct {
 	Properties ServerProperties
 	// Handler answers; it sees paths without the context path.
 	Handler http.Handler
-	// Listener is listened on instead of address and port; nil opens one.
+	// Listener is listened on instead of address and port, and closed with the
+	// server; nil opens one.
 	Listener net.Listener
 	// Publisher is told when the server listens; nil tells nobody.
 	Publisher registry.Publisher
@@ -68,7 +69,7 @@ func NewWebServer(o WebServerOptions) *WebServer {
 			ReadHeaderTimeout: readHeaderTimeout,
 			IdleTimeout:       idleTimeout,
 			MaxHeaderBytes:    maxHeaderBytes,
-			ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+			ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
 		},
 		served: make(chan struct{}),
 	}

@@ -18,13 +18,14 @@ type document struct {
 	known   map[string]value // by canonical key
 	other   map[string]value // the user's own, by uniform path, for placeholders
 	unknown []stray
-	spring  string // where the spring: prefix was found
+	moved   []stray // keys of another program
+	spring  string  // where the spring: prefix was found
 	errs    []Problem
 	visited int // nodes, aliases followed
 }
 
-// stray is a name below one of our prefixes that nothing reads.
-type stray struct{ key, origin string }
+// stray is a name that nothing reads; use is what to write instead.
+type stray struct{ key, origin, use string }
 
 // parseDocument reads one YAML document. Syntax errors name the file and line.
 func parseDocument(name string, text []byte, s *schema) (*document, error) {
@@ -165,17 +166,25 @@ func (d *document) walk(path string, n *yaml.Node, depth int) {
 	switch {
 	case found == nil:
 		if d.schema.owned(path) || d.schema.nearMiss(path, n) {
-			d.unknown = append(d.unknown, stray{path, d.at(n)})
+			d.unknown = append(d.unknown, stray{key: path, origin: d.at(n)})
 		}
+		d.keep(path, n, depth)
+	case found.moved:
+		d.moved = append(d.moved, stray{path, d.at(n), found.use})
 		d.keep(path, n, depth)
 	case found.leaf != nil && rest != "":
 		d.putInMap(found, rest, n, depth)
-	case found.leaf != nil:
+	case found.leaf != nil && (n.Kind != yaml.MappingNode || len(found.children) == 0):
 		d.put(found, n, depth)
 	case n.Kind == yaml.MappingNode:
 		for _, p := range d.pairs(n, depth) {
 			d.walk(path+"."+p.key, p.node, depth+1)
 		}
+	case found.foreign:
+		if found.owned {
+			d.unknown = append(d.unknown, stray{key: path, origin: d.at(n)})
+		}
+		d.keep(path, n, depth)
 	case n.Tag != "!!null":
 		d.errs = append(d.errs, Problem{Key: found.key, Value: n.Value, Origin: d.at(n), Reason: "is a value where a block of keys is expected"})
 	}

@@ -26,6 +26,10 @@ type node struct {
 	owned    bool   // unknown names below are worth a warning
 	children map[string]*node
 	leaf     *leaf
+
+	foreign bool   // only there for keys of other programs below
+	moved   bool   // a key or block of another program that has no effect here
+	use     string // what to use in its place, "" when there is nothing
 }
 
 // leaf is a key that holds a value.
@@ -44,6 +48,17 @@ func newSchema() *schema { return &schema{root: &node{children: map[string]*node
 
 // own marks a prefix as ours: unknown names below are reported.
 func (s *schema) own(prefix string) { s.descend(prefix).owned = true }
+
+// addForeign names a key or block that users of another program bring along.
+func (s *schema) addForeign(key, use string) {
+	n := s.root
+	for name := range strings.SplitSeq(key, ".") {
+		_, known := n.children[uniform(name)]
+		n = n.child(name)
+		n.foreign = n.foreign || !known
+	}
+	n.moved, n.use = true, use
+}
 
 // descend returns the node of a canonical path, made when missing.
 func (s *schema) descend(path string) *node {
@@ -112,13 +127,13 @@ func (s *schema) addField(c *node, v reflect.Value) error {
 	return nil
 }
 
-// find returns the key that a path in any spelling names. Below a map, rest is
-// the remaining path, case-exact.
+// find returns the key that a path in any spelling names. Below a map, or a
+// block of another program, rest is the remaining path, case-exact.
 func (s *schema) find(path string) (found *node, rest string) {
 	n := s.root
 	segments := strings.Split(path, ".")
 	for i, segment := range segments {
-		if n.leaf != nil && n.leaf.isMap() {
+		if n.moved || n.leaf != nil && n.leaf.isMap() {
 			return n, strings.Join(segments[i:], ".")
 		}
 		if n = n.children[uniform(segment)]; n == nil {
@@ -149,6 +164,9 @@ func (s *schema) nearMiss(path string, n *yaml.Node) bool {
 		return false
 	}
 	for name, block := range s.root.children {
+		if block.foreign {
+			continue
+		}
 		if levenshtein.ComputeDistance(name, uniform(path)) > 2 {
 			continue
 		}
@@ -168,8 +186,10 @@ func (s *schema) keys() []string {
 	var collect func(n *node)
 	collect = func(n *node) {
 		for _, c := range n.children {
-			keys = append(keys, c.key)
-			collect(c)
+			if !c.foreign {
+				keys = append(keys, c.key)
+				collect(c)
+			}
 		}
 	}
 	collect(s.root)
