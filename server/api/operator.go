@@ -34,5 +34,5 @@ func (a *API) setSwitch(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return ok, a.switches.Set(entry, value)
+	return ok, a.switches.Apply(entry, value)
 }

@@ -29,7 +29,10 @@ func (a *API) createService(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return ok, a.store.CreateService(k, info)
+	if err := a.store.CheckCreateService(k, info); err != nil {
+		return answer{}, err
+	}
+	return ok, a.store.ApplyService(k, info)
 }
 
 // updateService replaces everything: what is left out is reset.
@@ -45,7 +48,10 @@ func (a *API) updateService(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return ok, a.store.UpdateService(k, info)
+	if err := a.store.CheckUpdateService(k, info); err != nil {
+		return answer{}, err
+	}
+	return ok, a.store.ApplyService(k, info)
 }
 
 // deleteService removes a service with all its instances. Clients that are alive
@@ -55,7 +61,10 @@ func (a *API) deleteService(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return ok, a.store.DeleteService(k)
+	if err := a.store.CheckDeleteService(k); err != nil {
+		return answer{}, err
+	}
+	return ok, a.store.RemoveService(k)
 }
 
 // serviceDetail is a service's document.

@@ -98,8 +98,8 @@ func (r *Revision) encode(q Query) wire.EncodedList {
 	})
 }
 
-// Checksum is a digest of the service's state: it differs when a reader could
-// see a difference, and is equal on every node that has the same state. It is
+// Checksum is a digest of what a list shows of the service: it differs when a
+// reader of lists could see a difference, and is equal on every node that has the same state. It is
 // MD5, as clients know it, and protects nothing.
 func (r *Revision) Checksum() string {
 	c := &r.shared.checksum
@@ -117,6 +117,9 @@ func (r *Revision) Checksum() string {
 			buf = append(strconv.AppendBool(buf, i.Healthy), '_')
 			buf = append(strconv.AppendBool(buf, i.Enabled), '_')
 			buf = append(append(buf, i.Cluster...), '_')
+			if !i.Ephemeral {
+				buf = append(buf, "persistent_"...)
+			}
 			h.Write(append(appendSortedPairs(buf, i.Metadata), ','))
 		}
 		c.text = hex.EncodeToString(h.Sum(nil))

@@ -16,9 +16,10 @@ type BeatResult struct {
 }
 
 // Beat records a sign of life. A light beat (full is nil) of an unknown instance
-// changes nothing; a full one registers it with all it carries, except within
-// two beat intervals after it was explicitly deregistered. A beat never changes
-// metadata, weight or enabled of a known instance (server case SB-05). Its
+// changes nothing; a full one registers it, as an ephemeral one, with all it
+// carries, except within two beat intervals after it was explicitly deregistered.
+// A beat never changes metadata, weight or enabled of a known instance (server
+// case SB-05). A persistent instance is known, and the beat changes nothing of it. Its
 // target is k and key; the names inside the document mean nothing here (SB-06).
 //
 // For a known, healthy instance it is a look-up and a store of two numbers,
@@ -40,6 +41,9 @@ func (s *Store) Beat(k wire.ServiceKey, key InstanceKey, full *wire.Beat) (BeatR
 		if i, ok := e.beat(key); ok {
 			return BeatResult{Known: true, Interval: s.interval(i)}, nil
 		}
+		if i, ok := e.revision.Load().persistent.get(key); ok {
+			return BeatResult{Known: true, Interval: s.interval(i)}, nil
+		}
 	}
 	if full == nil {
 		return unknown, nil
@@ -54,10 +58,10 @@ func (s *Store) interval(i *Instance) time.Duration {
 	return s.switches.Load().ClientBeatIntervalDuration()
 }
 
-// beat touches the instance and brings it back to health.
+// beat touches the ephemeral instance and brings it back to health.
 func (e *entry) beat(key InstanceKey) (*Instance, bool) {
 	r := e.revision.Load()
-	i, ok := r.Get(key)
+	i, ok := r.ephemeral.get(key)
 	if !ok {
 		return nil, false
 	}
@@ -65,7 +69,7 @@ func (e *entry) beat(key InstanceKey) (*Instance, bool) {
 	// Whoever judged the instance before the touch has published by now or will
 	// look at the touch once more (expiry.go).
 	if now := e.revision.Load(); now != r {
-		if i, ok = now.Get(key); !ok {
+		if i, ok = now.ephemeral.get(key); !ok {
 			return nil, false
 		}
 	}
@@ -79,7 +83,7 @@ func (e *entry) beat(key InstanceKey) (*Instance, bool) {
 // meanwhile is no matter: the next beat finds out.
 func (e *entry) recover(key InstanceKey) {
 	_ = e.do(func(d *draft) error {
-		if i, ok := d.instances.get(key); ok && !i.Healthy {
+		if i, ok := d.ephemeral.get(key); ok && !i.Healthy {
 			d.replace(i, i.withHealth(true))
 		}
 		return nil
@@ -93,7 +97,10 @@ func (s *Store) registerByBeat(k wire.ServiceKey, key InstanceKey, full *wire.Be
 	}
 	result := BeatResult{Interval: s.switches.Load().ClientBeatIntervalDuration()}
 	err = s.change(k, true, func(d *draft) error {
-		i, ok := d.instances.get(key)
+		i, ok := d.ephemeral.get(key)
+		if !ok {
+			i, ok = d.persistents().get(key)
+		}
 		if !ok {
 			if d.buried(key) {
 				return nil
@@ -101,7 +108,7 @@ func (s *Store) registerByBeat(k wire.ServiceKey, key InstanceKey, full *wire.Be
 			d.register(key, Registration{
 				InstanceKey: key, Weight: full.Weight, Enabled: true, Healthy: true, Metadata: full.Metadata,
 			})
-			i, _ = d.instances.get(key)
+			i, _ = d.ephemeral.get(key)
 		}
 		result = BeatResult{Known: true, Interval: s.interval(i)}
 		return nil

@@ -139,7 +139,7 @@ func TestCase08_TombstonesDoNotPileUp(t *testing.T) {
 
 func TestBeat_Interval(t *testing.T) {
 	switches := NewSwitches()
-	require.NoError(t, switches.Set("clientBeatInterval", "7000"))
+	require.NoError(t, switches.Apply("clientBeatInterval", "7000"))
 	s := newStore(t, Options{Switches: switches})
 	k := serviceKey("interval")
 	for port, c := range []struct {
@@ -203,7 +203,7 @@ func TestBeat_OvertakingAJudgementIsNotLost(t *testing.T) {
 		require.True(t, instance(t, s, k, a.InstanceKey).Healthy)
 
 		require.NoError(t, e.do(func(d *draft) error {
-			i, _ := d.instances.get(a.InstanceKey)
+			i, _ := d.ephemeral.get(a.InstanceKey)
 			d.remove(i)
 			return nil
 		}))

@@ -122,7 +122,7 @@ func BenchmarkPublish(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				_ = e.do(func(d *draft) error {
-					i, _ := d.instances.get(key)
+					i, _ := d.ephemeral.get(key)
 					d.replace(i, i.withHealth(!i.Healthy))
 					return nil
 				})
@@ -134,7 +134,7 @@ func BenchmarkPublish(b *testing.B) {
 func BenchmarkLookup_Among10000Services(b *testing.B) {
 	s := newStore(b, Options{})
 	for n := range 10_000 {
-		require.NoError(b, s.CreateService(serviceKey(fmt.Sprintf("service-%05d", n)), ServiceInfo{}))
+		require.NoError(b, s.ApplyService(serviceKey(fmt.Sprintf("service-%05d", n)), ServiceInfo{}))
 	}
 	k := serviceKey("service-07777")
 	b.ReportAllocs()

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"time"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
 )
 
-// Register is a client's registration (POST instance). It creates service and
-// instance; registering a known instance replaces what the client registered
+// Register is a client's registration of an ephemeral instance (POST instance).
+// It creates service and instance; registering a known instance replaces what the client registered
 // before, keeps its id, its health and what an operator overrode, and counts as
 // a beat. A [wire.BadRequest] changes nothing.
 func (s *Store) Register(k wire.ServiceKey, r Registration) error {
@@ -37,7 +36,7 @@ func (r Registration) check() (InstanceKey, error) {
 	return key, wire.CheckWeight(r.Weight)
 }
 
-// Update replaces all values of an instance (PUT instance) as an operator's
+// Update replaces all values of an ephemeral instance (PUT instance) as an operator's
 // override; health is kept, and it counts as a beat. With mustExist the address
 // must be known in whichever cluster (ErrServiceNotFound, ErrInstanceNotFound);
 // an update that names another cluster adds an instance there. Without it what
@@ -49,15 +48,14 @@ func (s *Store) Update(k wire.ServiceKey, r Registration, mustExist bool) error 
 	}
 	return s.change(k, !mustExist, func(d *draft) error {
 		if mustExist && (d == nil || !d.exists) {
-			return refuse(ErrServiceNotFound,
-				fmt.Sprintf("service not found, namespace: %s, service: %s", wire.Excerpt(k.Namespace), k.ServiceName))
+			return updateOfUnknownService(k)
 		}
-		old, ok := d.instances.get(key)
+		old, ok := d.ephemeral.get(key)
 		switch {
 		case ok:
 			s.lease.touch(old.live)
 			d.override(old, r.values(), old.Healthy)
-		case mustExist && !d.hasAddress(key.IP, key.Port):
+		case mustExist && !hasAddress(&d.ephemeral.ordered, key.IP, key.Port):
 			return instanceNotFound(key, r)
 		default:
 			d.register(key, r)
@@ -66,8 +64,9 @@ func (s *Store) Update(k wire.ServiceKey, r Registration, mustExist bool) error 
 	})
 }
 
-// Patch changes single values of an instance (PATCH instance) as an operator's
-// override, and counts as a beat. ErrInstanceNotFound when it is unknown.
+// Patch changes single values of an ephemeral instance (PATCH instance) as an
+// operator's override, and counts as a beat. ErrInstanceNotFound when it is
+// unknown; whether a persistent one comes first is [Revision.Find]'s to say.
 func (s *Store) Patch(k wire.ServiceKey, key InstanceKey, p Patch) error {
 	key, err := key.canonical()
 	if err != nil {
@@ -82,48 +81,31 @@ func (s *Store) Patch(k wire.ServiceKey, key InstanceKey, p Patch) error {
 		var old *Instance
 		ok := false
 		if d != nil {
-			old, ok = d.instances.get(key)
+			old, ok = d.ephemeral.get(key)
 		}
 		if !ok {
 			return refuse(ErrInstanceNotFound, "instance not found")
 		}
-		want, healthy := old.values(), old.Healthy
-		if p.Weight != nil {
-			want.weight = wire.ClampWeight(*p.Weight)
-		}
-		if p.Enabled != nil {
-			want.enabled = *p.Enabled
-		}
-		if p.App != nil {
-			want.app = *p.App
-		}
-		if p.Metadata != nil {
-			want.metadata = p.Metadata
-		}
-		if p.Healthy != nil {
-			healthy = *p.Healthy
-		}
+		patched := p.Of(old.Registration())
 		s.lease.touch(old.live)
-		d.override(old, want, healthy)
+		d.override(old, patched.values(), patched.Healthy)
 		return nil
 	})
 }
 
-// PatchMetadata sets and removes metadata keys of the given instances, or of all
-// when keys is nil, and returns those it found, in the order given. Unknown
+func updateOfUnknownService(k wire.ServiceKey) error {
+	return refuse(ErrServiceNotFound,
+		fmt.Sprintf("service not found, namespace: %s, service: %s", wire.Excerpt(k.Namespace), k.ServiceName))
+}
+
+// PatchMetadata sets and removes metadata keys of the given ephemeral instances,
+// or of all when keys is nil, and returns those it found, in the order given. Unknown
 // ones, or an unknown service, are no error.
 func (s *Store) PatchMetadata(k wire.ServiceKey, keys []InstanceKey, set map[string]string, remove []string) []InstanceKey {
 	var found []InstanceKey
 	patch := func(d *draft, i *Instance) {
 		want := i.values()
-		want.metadata = maps.Clone(want.metadata)
-		if want.metadata == nil {
-			want.metadata = make(map[string]string, len(set))
-		}
-		maps.Copy(want.metadata, set)
-		for _, key := range remove {
-			delete(want.metadata, key)
-		}
+		want.metadata = PatchedMetadata(want.metadata, set, remove)
 		d.override(i, want, i.Healthy)
 		found = append(found, i.InstanceKey)
 	}
@@ -132,8 +114,8 @@ func (s *Store) PatchMetadata(k wire.ServiceKey, keys []InstanceKey, set map[str
 			return ErrServiceNotFound
 		}
 		if keys == nil {
-			for i := range d.base.All() {
-				if i, ok := d.instances.get(i.InstanceKey); ok {
+			for i := range d.base.Ephemeral() {
+				if i, ok := d.ephemeral.get(i.InstanceKey); ok {
 					patch(d, i)
 				}
 			}
@@ -144,7 +126,7 @@ func (s *Store) PatchMetadata(k wire.ServiceKey, keys []InstanceKey, set map[str
 			if err != nil {
 				continue
 			}
-			if i, ok := d.instances.get(key); ok {
+			if i, ok := d.ephemeral.get(key); ok {
 				patch(d, i)
 			}
 		}
@@ -156,7 +138,7 @@ func (s *Store) PatchMetadata(k wire.ServiceKey, keys []InstanceKey, set map[str
 	return found
 }
 
-// Deregister takes an instance out (DELETE instance). For two of its beat
+// Deregister takes an ephemeral instance out (DELETE instance). For two of its beat
 // intervals a late beat does not bring it back (client case 8); registering
 // does. An unknown service or instance is no error.
 func (s *Store) Deregister(k wire.ServiceKey, key InstanceKey) error {
@@ -168,7 +150,7 @@ func (s *Store) Deregister(k wire.ServiceKey, key InstanceKey) error {
 		if d == nil {
 			return nil
 		}
-		if i, ok := d.instances.get(key); ok {
+		if i, ok := d.ephemeral.get(key); ok {
 			d.deregister(i)
 			s.metrics.deregistrations.Inc()
 		}
@@ -221,7 +203,7 @@ func (r Record) check() (InstanceKey, error) {
 	return key, errors.Join(err, wire.CheckWeight(r.Registered.Weight))
 }
 
-// Records walks a service's instances as records to be merged elsewhere.
+// Records walks a service's ephemeral instances as records to be merged elsewhere.
 // Tombstones are not among them.
 func (s *Store) Records(k wire.ServiceKey) iter.Seq[Record] {
 	return func(yield func(Record) bool) {
@@ -229,7 +211,7 @@ func (s *Store) Records(k wire.ServiceKey) iter.Seq[Record] {
 		if !ok {
 			return
 		}
-		for i := range r.All() {
+		for i := range r.Ephemeral() {
 			age := max(0, s.lease.now()-time.Duration(i.live.seen.Load()))
 			if !yield(Record{
 				InstanceKey: i.InstanceKey, ID: i.ID, Registered: i.record.reg, Override: i.record.ovr,

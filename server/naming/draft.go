@@ -16,21 +16,26 @@ type draft struct {
 	base      *Revision
 	exists    bool
 	service   ServiceInfo
-	instances *edit[InstanceKey, *Instance]
-	healthy   int
+	clusters  map[string]ClusterInfo // the base's until cloned by a change
+	ephemeral *edit[InstanceKey, *Instance]
+	healthy   int // of the ephemeral ones
+	// persistent is nil until one of them changes; few batches do that.
+	persistent        *edit[InstanceKey, *Instance]
+	healthyPersistent int
 
-	touched bool // there is something to publish
-	visible bool // and a reader can see it
-	timers  []timer
-	flips   int         // changes of health, for the metrics
-	odd     []*Instance // to warn of
+	touched  bool // there is something to publish
+	visible  bool // and a reader can see it
+	recorded bool // and a snapshot would differ
+	timers   []timer
+	flips    int         // changes of health, for the metrics
+	odd      []*Instance // to warn of
 }
 
 func newDraft(e *entry) *draft {
 	base := e.revision.Load()
 	return &draft{
-		entry: e, store: e.store, base: base, exists: base.exists, service: base.service,
-		instances: base.instances.edit(), healthy: base.healthy,
+		entry: e, store: e.store, base: base, exists: base.exists, service: base.service, clusters: base.clusters,
+		ephemeral: base.ephemeral.edit(), healthy: base.healthy, healthyPersistent: base.healthyPersistent,
 	}
 }
 
@@ -42,7 +47,12 @@ func (d *draft) publish() bool {
 	}
 	r := &Revision{
 		key: d.base.key, grouped: d.base.grouped, number: d.base.number, exists: d.exists,
-		service: d.service, instances: d.instances.done(), healthy: d.healthy, shared: d.base.shared,
+		service: d.service, clusters: d.clusters, shared: d.base.shared,
+		ephemeral: d.ephemeral.done(), healthy: d.healthy,
+		persistent: d.base.persistent, healthyPersistent: d.healthyPersistent,
+	}
+	if d.persistent != nil {
+		r.persistent = d.persistent.done()
 	}
 	if d.visible {
 		r.number = d.store.revisions.Add(1)
@@ -50,6 +60,9 @@ func (d *draft) publish() bool {
 	}
 	d.store.count(d.base, r)
 	d.entry.revision.Store(r)
+	if d.recorded {
+		d.store.recorded.Add(1) // after publishing: who reads the number first finds the change
+	}
 	d.store.expiry.schedule(d.timers)
 	d.store.metrics.flips.Add(float64(d.flips))
 	return d.visible
@@ -57,10 +70,10 @@ func (d *draft) publish() bool {
 
 func (d *draft) now() time.Duration { return d.store.lease.now() }
 
-// insert adds an instance that is not there.
+// insert adds an ephemeral instance that is not there.
 func (d *draft) insert(i *Instance) {
-	d.exists, d.touched, d.visible = true, true, true
-	d.instances.put(i.InstanceKey, i)
+	d.exists, d.touched, d.visible, d.recorded = true, true, true, true
+	d.ephemeral.put(i.InstanceKey, i)
 	d.entry.ids.take(i.ID)
 	if i.Healthy {
 		d.healthy++
@@ -71,9 +84,9 @@ func (d *draft) insert(i *Instance) {
 
 // replace puts i in the place of old, which has the same key and liveness.
 func (d *draft) replace(old, i *Instance) {
-	d.touched = true
+	d.touched, d.recorded = true, true
 	d.visible = d.visible || !old.sameView(i)
-	d.instances.put(i.InstanceKey, i)
+	d.ephemeral.put(i.InstanceKey, i)
 	if old.Healthy != i.Healthy {
 		d.flips++
 		if i.Healthy {
@@ -99,25 +112,21 @@ func (d *draft) warn(i *Instance) {
 
 // remove takes out an instance that is there.
 func (d *draft) remove(i *Instance) {
-	d.touched, d.visible = true, true
-	d.instances.remove(i.InstanceKey)
+	d.touched, d.visible, d.recorded = true, true, true
+	d.ephemeral.remove(i.InstanceKey)
 	if i.Healthy {
 		d.healthy--
 	}
 	d.entry.ids.free(i.ID)
 }
 
-func (d *draft) setService(info ServiceInfo) {
-	d.service = info
-	d.exists, d.touched, d.visible = true, true, true
-}
-
-// erase makes the service unknown.
+// erase makes the service unknown, with everything it has.
 func (d *draft) erase() {
-	d.service, d.exists, d.healthy = ServiceInfo{}, false, 0
-	d.instances = newOrdered[InstanceKey, *Instance](InstanceKey.Compare).edit()
-	d.entry.gone, d.entry.ids = nil, idNumbers{}
-	d.touched, d.visible = true, true
+	d.service, d.clusters, d.exists, d.healthy, d.healthyPersistent = ServiceInfo{}, nil, false, 0, 0
+	d.ephemeral = newOrdered[InstanceKey, *Instance](InstanceKey.Compare).edit()
+	d.persistent = newOrdered[InstanceKey, *Instance](InstanceKey.Compare).edit()
+	d.entry.gone, d.entry.ids, d.entry.persistentIDs = nil, idNumbers{}, idNumbers{}
+	d.touched, d.visible, d.recorded = true, true, true
 }
 
 // startTimer gives the instance a new timer, which voids the one it has.
@@ -132,7 +141,7 @@ func (d *draft) startTimer(i *Instance) {
 func (d *draft) register(key InstanceKey, r Registration) {
 	v := r.values()
 	reg := Registered{Weight: v.weight, Enabled: v.enabled, Metadata: v.metadata, App: v.app}
-	if old, ok := d.instances.get(key); ok {
+	if old, ok := d.ephemeral.get(key); ok {
 		reg.Version, reg.Since = d.store.clock.next(old.record.reg.Version), old.record.reg.Since
 		d.store.lease.touch(old.live)
 		d.replace(old, newInstance(key, old.ID, record{reg: reg, ovr: old.record.ovr}, old.Healthy, old.live))
@@ -150,7 +159,7 @@ func (d *draft) register(key InstanceKey, r Registration) {
 // newID makes the id of an instance that is registered for the first time.
 func (d *draft) newID(key InstanceKey, metadata map[string]string) string {
 	if generatesNumbers(metadata) {
-		return d.entry.ids.next(d.instances.values())
+		return d.entry.ids.next(d.ephemeral.values())
 	}
 	return wire.InstanceID(key.IP, key.Port, key.Cluster, d.entry.grouped)
 }
@@ -203,10 +212,10 @@ func (d *draft) dig(key InstanceKey) {
 	}
 }
 
-// hasAddress says whether any cluster has an instance at the address.
-func (d *draft) hasAddress(ip string, port int) bool {
-	for cluster := range clustersOf(&d.instances.ordered) {
-		if _, ok := d.instances.get(InstanceKey{Cluster: cluster, IP: ip, Port: port}); ok {
+// hasAddress says whether any cluster has one of the instances at the address.
+func hasAddress(instances *ordered[InstanceKey, *Instance], ip string, port int) bool {
+	for cluster := range clustersOf(instances) {
+		if _, ok := instances.get(InstanceKey{Cluster: cluster, IP: ip, Port: port}); ok {
 			return true
 		}
 	}
@@ -215,7 +224,7 @@ func (d *draft) hasAddress(ip string, port int) bool {
 
 // merge joins a record of a peer into the service.
 func (d *draft) merge(key InstanceKey, r Record) {
-	old, alive := d.instances.get(key)
+	old, alive := d.ephemeral.get(key)
 	grave, dead := d.entry.gone[key]
 	known := grave.record
 	if alive {

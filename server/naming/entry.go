@@ -27,6 +27,8 @@ type entry struct {
 	// gone are explicitly deregistered instances, for a while.
 	gone map[InstanceKey]tombstone
 	ids  idNumbers
+	// persistentIDs are numbered apart.
+	persistentIDs idNumbers
 	// dead says that the entry was taken out of the index; what comes later
 	// starts anew with another one.
 	dead bool

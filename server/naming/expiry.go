@@ -31,8 +31,8 @@ func (b *removalBudget) at(now time.Duration, size int) int {
 	return b.left
 }
 
-// expiry marks silent instances unhealthy and removes those that stay silent.
-// One goroutine runs it; only schedule may be called by others.
+// expiry marks silent ephemeral instances unhealthy and removes those that stay
+// silent. One goroutine runs it; only schedule may be called by others.
 type expiry struct {
 	store *Store
 	wheel wheel
@@ -86,20 +86,20 @@ func (x *expiry) tick() {
 
 // instance returns what the timer is for, if it still is.
 func (t timer) instance() (*Instance, bool) {
-	i, ok := t.entry.revision.Load().Get(t.key)
+	i, ok := t.entry.revision.Load().ephemeral.get(t.key)
 	return i, ok && i.live == t.live && t.live.turn.Load() == t.turn
 }
 
 // judge lets one batch of timers take effect on a service.
 func (x *expiry) judge(e *entry, timers []timer, now time.Duration) {
 	lease, removing := x.store.lease, !x.store.keepExpired
-	size := e.revision.Load().Len()
+	size := e.revision.Load().ephemeral.size
 	allowed := e.budget.at(now, size)
 	var judged []*Instance
 	removed, held := 0, 0
 	err := e.do(func(d *draft) error {
 		for _, t := range timers {
-			i, ok := d.instances.get(t.key)
+			i, ok := d.ephemeral.get(t.key)
 			switch {
 			case t.live == nil:
 				d.dig(t.key)
@@ -155,7 +155,7 @@ func (x *expiry) judge(e *entry, timers []timer, now time.Duration) {
 // judgement was published and reported the instance as known and well.
 func (e *entry) pardon(judged *Instance) {
 	_ = e.do(func(d *draft) error { // a dead entry has nothing to pardon
-		i, ok := d.instances.get(judged.InstanceKey)
+		i, ok := d.ephemeral.get(judged.InstanceKey)
 		switch {
 		case ok && i.live == judged.live && !i.Healthy:
 			d.replace(i, i.withHealth(true))

@@ -167,11 +167,11 @@ func TestSwitchCheck_OffStopsMarkingAndRemoval(t *testing.T) {
 		s := newStore(t, Options{Switches: switches})
 		k := serviceKey("unchecked")
 		require.NoError(t, s.Register(k, shortLived(1)))
-		require.NoError(t, switches.Set("check", "false"))
+		require.NoError(t, switches.Apply("check", "false"))
 		time.Sleep(time.Hour)
 		require.True(t, instance(t, s, k, at("192.0.2.1", 1)).Healthy)
 
-		require.NoError(t, switches.Set("check", "true"))
+		require.NoError(t, switches.Apply("check", "true"))
 		unhealthy, gone := silence(s, k, at("192.0.2.1", 1), time.Minute)
 		requireBetween(t, unhealthy, 3*time.Second, 4500*time.Millisecond, "with one timeout of grace")
 		requireBetween(t, gone, 6*time.Second, 8*time.Second, "gone")

@@ -93,7 +93,8 @@ func (r Registration) values() values {
 	}
 }
 
-// Patch changes what is not nil of an instance.
+// Patch changes what is not nil of an instance. It holds what passes
+// [wire.CheckWeight].
 type Patch struct {
 	Weight  *float64
 	Enabled *bool
@@ -101,6 +102,37 @@ type Patch struct {
 	// Metadata replaces the whole map; nil leaves it.
 	Metadata map[string]string
 	App      *string
+}
+
+// Of returns a registration with the patch applied.
+func (p Patch) Of(r Registration) Registration {
+	if p.Weight != nil {
+		r.Weight = wire.ClampWeight(*p.Weight)
+	}
+	if p.Enabled != nil {
+		r.Enabled = *p.Enabled
+	}
+	if p.Healthy != nil {
+		r.Healthy = *p.Healthy
+	}
+	if p.Metadata != nil {
+		r.Metadata = p.Metadata
+	}
+	if p.App != nil {
+		r.App = *p.App
+	}
+	return r
+}
+
+// PatchedMetadata returns a copy of a map with some keys set and some removed.
+func PatchedMetadata(metadata, set map[string]string, remove []string) map[string]string {
+	patched := make(map[string]string, len(metadata)+len(set))
+	maps.Copy(patched, metadata)
+	maps.Copy(patched, set)
+	for _, key := range remove {
+		delete(patched, key)
+	}
+	return patched
 }
 
 // Instance is an instance as a revision shows it. It is immutable and shared:
@@ -113,7 +145,8 @@ type Instance struct {
 	Enabled bool
 	// Healthy is the real health; a list may report another ([Revision.Select]).
 	Healthy bool
-	// Ephemeral is true: this version has no other instances.
+	// Ephemeral says that the instance lives by beats; the others, the persistent
+	// ones, come from the replicated state and live until they are removed.
 	Ephemeral bool
 	Metadata  map[string]string
 	App       string
@@ -135,7 +168,8 @@ type liveness struct {
 	warned bool
 }
 
-// LastBeat is the wall time of the last beat or registration, for display.
+// LastBeat is the wall time of the last beat or registration, for display; of a
+// persistent instance that of its last change in this process.
 func (i *Instance) LastBeat() time.Time { return time.UnixMilli(i.live.wall.Load()) }
 
 // Host returns the instance as a list shows it: with the service name the client
@@ -148,7 +182,7 @@ func (i *Instance) Host(serviceName string, healthy bool) wire.Host {
 	}
 }
 
-// newInstance makes the view of a record.
+// newInstance makes the view of an ephemeral instance's record.
 func newInstance(key InstanceKey, id string, r record, healthy bool, live *liveness) *Instance {
 	v := r.effective()
 	intervals, _ := wire.IntervalsFrom(v.metadata)
@@ -157,6 +191,14 @@ func newInstance(key InstanceKey, id string, r record, healthy bool, live *liven
 		InstanceKey: key, ID: id, Weight: v.weight, Enabled: v.enabled, Healthy: healthy, Ephemeral: true,
 		Metadata: v.metadata, App: v.app, Intervals: intervals,
 		record: r, ownInterval: ownInterval, live: live,
+	}
+}
+
+// Registration is what would register the instance as it is now.
+func (i *Instance) Registration() Registration {
+	return Registration{
+		InstanceKey: i.InstanceKey, Weight: i.Weight, Enabled: i.Enabled, Healthy: i.Healthy,
+		Metadata: i.Metadata, App: i.App,
 	}
 }
 

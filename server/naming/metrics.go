@@ -28,11 +28,13 @@ func newMetrics(registerer prometheus.Registerer, s *Store) *metrics {
 		Namespace: "rollcall", Subsystem: "naming", Name: "beats_total", Help: "Beats received.",
 	}, func() float64 { return float64(s.beats.Load()) })
 	gauge("services", "Services there are.", nil, func() float64 { return float64(s.services.Load()) })
-	const instances = "Instances there are, by real health."
-	gauge("instances", instances, prometheus.Labels{"healthy": "true"}, func() float64 { return float64(s.healthy.Load()) })
-	gauge("instances", instances, prometheus.Labels{"healthy": "false"}, func() float64 {
-		return float64(s.instances.Load() - s.healthy.Load())
-	})
+	for kind, t := range map[string]*tally{"ephemeral": &s.ephemeral, "persistent": &s.persistent} {
+		const help = "Instances there are, by kind and real health."
+		gauge("instances", help, prometheus.Labels{"kind": kind, "healthy": "true"},
+			func() float64 { return float64(t.healthy.Load()) })
+		gauge("instances", help, prometheus.Labels{"kind": kind, "healthy": "false"},
+			func() float64 { return float64(t.instances.Load() - t.healthy.Load()) })
+	}
 	return &metrics{
 		registrations:   counter("registrations_total", "Registrations by clients."),
 		deregistrations: counter("deregistrations_total", "Instances explicitly deregistered."),

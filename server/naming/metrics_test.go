@@ -51,7 +51,8 @@ func TestMetrics(t *testing.T) {
 		delete(got, "lease_clock_frozen_seconds_total")
 		require.Equal(t, map[string]float64{
 			"beats_total": 1, "registrations_total": 20, "deregistrations_total": 1, "expiries_total": 9,
-			"health_flips_total": 19, "services": 1, "instances healthy=false": 10, "instances healthy=true": 0,
+			"health_flips_total": 19, "services": 1, "instances healthy=false kind=ephemeral": 10, "instances healthy=true kind=ephemeral": 0,
+			"instances healthy=false kind=persistent": 0, "instances healthy=true kind=persistent": 0,
 		}, got)
 	})
 }

@@ -191,9 +191,10 @@ func TestStore_DoesWhatTheModelDoes(t *testing.T) {
 			"delete": func(t *rapid.T) {
 				k := services.Draw(t, "service")
 				_, ok := m.services[k]
-				if err := s.DeleteService(k); ok != (err == nil) {
+				if err := s.CheckDeleteService(k); ok != (err == nil) {
 					t.Fatalf("delete: %v, want known to be %v", err, ok)
 				}
+				noError(s.RemoveService(k))
 				delete(m.services, k)
 				if ok {
 					delete(m.gone, k)

@@ -54,7 +54,7 @@ func TestSB09_Protection(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStore(t, Options{})
 			k := serviceKey("p9")
-			require.NoError(t, s.CreateService(k, ServiceInfo{ProtectThreshold: c.threshold}))
+			require.NoError(t, s.ApplyService(k, ServiceInfo{ProtectThreshold: c.threshold}))
 			health(t, s, k, c.healthy...)
 			if c.disabled > 0 {
 				off := false
@@ -180,7 +180,7 @@ func TestChecksum_DiffersExactlyWhenAReaderSeesADifference(t *testing.T) {
 	step("health", func() error { return s.Patch(k, r.InstanceKey, Patch{Healthy: &off}) })
 	step("enabled", func() error { return s.Patch(k, r.InstanceKey, Patch{Enabled: &off}) })
 	step("metadata", func() error { return s.Patch(k, r.InstanceKey, Patch{Metadata: map[string]string{"a": "b"}}) })
-	step("service", func() error { return s.UpdateService(k, ServiceInfo{ProtectThreshold: 0.5}) })
+	step("service", func() error { return s.ApplyService(k, ServiceInfo{ProtectThreshold: 0.5}) })
 
 	before := lookup(t, s, k).Checksum()
 	_, err := s.Beat(k, at("192.0.2.1", 2), nil)

@@ -40,7 +40,7 @@ func TestParseSelector(t *testing.T) {
 func TestListSelector(t *testing.T) {
 	s := newStore(t, Options{})
 	k := serviceKey("svc")
-	require.NoError(t, s.CreateService(k, ServiceInfo{Metadata: map[string]string{"owner": "shop"}}))
+	require.NoError(t, s.ApplyService(k, ServiceInfo{Metadata: map[string]string{"owner": "shop"}}))
 	require.NoError(t, s.Register(k, registration("192.0.2.1", 1)))
 	require.NoError(t, s.Register(k, withMetadata(registration("192.0.2.1", 2), "zone", "a")))
 	r := lookup(t, s, k)

@@ -19,31 +19,41 @@ import (
 func TestService_CreateUpdateDelete(t *testing.T) {
 	s := newStore(t, Options{})
 	k := serviceKey("svc")
-	err := s.UpdateService(k, ServiceInfo{})
+	err := s.CheckUpdateService(k, ServiceInfo{})
 	require.ErrorIs(t, err, ErrServiceNotFound)
 	requireBadRequest(t, err, "service DEFAULT_GROUP@@svc not found!")
-	err = s.DeleteService(k)
+	err = s.CheckDeleteService(k)
 	require.ErrorIs(t, err, ErrServiceNotFound)
 	requireBadRequest(t, err, "specified service not exist, serviceName : DEFAULT_GROUP@@svc")
 
-	require.NoError(t, s.CreateService(k, ServiceInfo{ProtectThreshold: 0.8, Metadata: map[string]string{"a": "b"}}))
-	err = s.CreateService(k, ServiceInfo{})
+	want := ServiceInfo{ProtectThreshold: 0.8, Metadata: map[string]string{"a": "b"}}
+	require.NoError(t, s.CheckCreateService(k, want))
+	require.NoError(t, s.ApplyService(k, want))
+	err = s.CheckCreateService(k, ServiceInfo{})
 	require.ErrorIs(t, err, ErrServiceExists)
 	requireBadRequest(t, err, "specified service already exists, serviceName : DEFAULT_GROUP@@svc")
 	info := lookup(t, s, k).Service()
 	require.Equal(t, 0.8, info.ProtectThreshold)
 	require.True(t, info.Explicit)
 
-	require.NoError(t, s.UpdateService(k, ServiceInfo{ProtectThreshold: 0.5}))
+	require.NoError(t, s.CheckUpdateService(k, ServiceInfo{}))
+	require.NoError(t, s.ApplyService(k, ServiceInfo{ProtectThreshold: 0.5}))
 	info = lookup(t, s, k).Service()
 	require.Empty(t, info.Metadata, "what an update leaves out is emptied")
 	require.True(t, info.Explicit)
-	requireBadRequest(t, s.UpdateService(k, ServiceInfo{ProtectThreshold: math.NaN()}), "protectThreshold")
-	requireBadRequest(t, s.CreateService(serviceKey("a b"), ServiceInfo{}), "dom name can only have")
+	for _, refuses := range []func(wire.ServiceKey, ServiceInfo) error{
+		s.CheckUpdateService, s.CheckCreateService, s.ApplyService,
+	} {
+		requireBadRequest(t, refuses(k, ServiceInfo{ProtectThreshold: math.NaN()}), "protectThreshold")
+	}
+	requireBadRequest(t, s.CheckCreateService(serviceKey("a b"), ServiceInfo{}), "dom name can only have")
+	requireBadRequest(t, s.ApplyService(serviceKey("a b"), ServiceInfo{}), "dom name can only have")
 
 	require.NoError(t, s.Register(k, registration("192.0.2.1", 1)))
 	number := lookup(t, s, k).Number()
-	require.NoError(t, s.DeleteService(k), "instances are no obstacle")
+	require.NoError(t, s.CheckDeleteService(k), "instances are no obstacle")
+	require.NoError(t, s.RemoveService(k))
+	require.NoError(t, s.RemoveService(k), "it is removed already")
 	_, ok := s.Lookup(k)
 	require.False(t, ok)
 	require.Equal(t, Stats{}, s.Stats())
@@ -52,7 +62,7 @@ func TestService_CreateUpdateDelete(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, lookup(t, s, k).Number(), number)
 	require.False(t, lookup(t, s, k).Service().Explicit)
-	require.ErrorIs(t, s.CreateService(k, ServiceInfo{}), ErrServiceExists, "however it came to be")
+	require.ErrorIs(t, s.CheckCreateService(k, ServiceInfo{}), ErrServiceExists, "however it came to be")
 }
 
 func TestSB10_ServicesAreSortedByGroupedName(t *testing.T) {
@@ -61,9 +71,9 @@ func TestSB10_ServicesAreSortedByGroupedName(t *testing.T) {
 	for _, group := range []string{"a", "a-b", "a@b", "B", "ab", "aZ", "DEFAULT_GROUP"} {
 		for _, name := range []string{"x", "y-1", "y"} {
 			k := wire.ServiceKey{Namespace: "ns", ServiceName: wire.ServiceName{Group: group, Name: name}}
-			require.NoError(t, s.CreateService(k, ServiceInfo{}))
+			require.NoError(t, s.ApplyService(k, ServiceInfo{}))
 			k.Namespace = "other"
-			require.NoError(t, s.CreateService(k, ServiceInfo{}))
+			require.NoError(t, s.ApplyService(k, ServiceInfo{}))
 			want = append(want, k.ServiceName.String())
 		}
 	}
@@ -99,7 +109,7 @@ func TestEmptyServices_TheFifthLookRemoves(t *testing.T) {
 		k, full := serviceKey("empty"), serviceKey("full")
 		var mu sync.Mutex
 		var changed []string
-		require.NoError(t, s.CreateService(k, ServiceInfo{}))
+		require.NoError(t, s.ApplyService(k, ServiceInfo{}))
 		require.NoError(t, s.Register(full, registration("192.0.2.1", 1)))
 		s.OnChange(func(k wire.ServiceKey) { mu.Lock(); defer mu.Unlock(); changed = append(changed, k.Name) })
 		live := func(d time.Duration) {
@@ -141,7 +151,7 @@ func TestEmptyServices_CanBeKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore(t, Options{KeepEmpty: true})
 		k := serviceKey("kept")
-		require.NoError(t, s.CreateService(k, ServiceInfo{}))
+		require.NoError(t, s.ApplyService(k, ServiceInfo{}))
 		time.Sleep(time.Hour)
 		lookup(t, s, k)
 	})
@@ -161,7 +171,7 @@ func TestEmptyServices_RacingWithRegistrations(t *testing.T) {
 					if r, ok := s.Lookup(k); !ok || !has(r, at("192.0.2.1", worker)) {
 						t.Error("a registration got lost")
 					}
-					if err := s.DeleteService(k); err != nil {
+					if err := s.RemoveService(k); err != nil {
 						t.Error(err)
 					}
 					time.Sleep(time.Duration(round%3) * leaseTick) // when the sweeper is at work too

@@ -33,6 +33,12 @@ type Options struct {
 	// KeepEmpty stops the removal of services without instances
 	// (nacos.naming.empty-service.auto-clean=false).
 	KeepEmpty bool
+	// Discard has an empty service's settings removed from the replicated state
+	// that holds them, in the end by [Store.ReleaseService]. It is called on the
+	// store's goroutine, must not block, and is asked again when nothing came of
+	// it. With nil the store is the only one that knows the service and removes it
+	// itself.
+	Discard func(wire.ServiceKey)
 	// SweepDelay and SweepPeriod are when services are looked at for that, 50 s
 	// and 30 s by default (nacos.naming.empty-service.clean.initial-delay-ms and
 	// period-time-ms).
@@ -47,17 +53,18 @@ type Store struct {
 	keepExpired bool
 	keepEmpty   bool
 	sweepPeriod time.Duration
+	discard     func(wire.ServiceKey)
 
-	clock     *hybridClock
-	lease     *lease
-	expiry    expiry
-	metrics   *metrics
-	warnings  *warnings
-	revisions atomic.Uint64 // numbers given
-	beats     atomic.Uint64
-	instances atomic.Int64
-	healthy   atomic.Int64
-	services  atomic.Int64
+	clock                 *hybridClock
+	lease                 *lease
+	expiry                expiry
+	metrics               *metrics
+	warnings              *warnings
+	revisions             atomic.Uint64 // numbers given
+	recorded              atomic.Uint64 // batches that changed what a snapshot holds
+	beats                 atomic.Uint64
+	services              atomic.Int64
+	ephemeral, persistent tally
 
 	index   atomic.Pointer[ordered[wire.ServiceKey, *entry]]
 	indexMu sync.Mutex // for changing index
@@ -81,6 +88,7 @@ func New(o Options) *Store {
 	s := &Store{
 		logger: o.Logger, switches: o.Switches, keepExpired: o.KeepExpired, keepEmpty: o.KeepEmpty,
 		sweepPeriod: cmp.Or(o.SweepPeriod, defaultSweepPeriod),
+		discard:     o.Discard,
 		clock:       &hybridClock{node: o.Node, wall: time.Now},
 		lease:       newLease(time.Now()),
 		warnings:    newWarnings(o.Logger),
@@ -178,8 +186,11 @@ func (s *Store) Namespaces() []string {
 
 // Stats are totals of the moment.
 type Stats struct {
-	Services  int
+	Services int
+	// Instances is how many there are of both kinds.
 	Instances int
+	// Persistent is how many of the instances are.
+	Persistent int
 	// Healthy is how many of the instances really are.
 	Healthy int
 	// Beats is how many came since the start.
@@ -188,16 +199,28 @@ type Stats struct {
 
 // Stats returns the totals; it costs nothing.
 func (s *Store) Stats() Stats {
+	persistent := s.persistent.instances.Load()
 	return Stats{
-		Services: int(s.services.Load()), Instances: int(s.instances.Load()),
-		Healthy: int(s.healthy.Load()), Beats: s.beats.Load(),
+		Services: int(s.services.Load()), Instances: int(s.ephemeral.instances.Load() + persistent),
+		Persistent: int(persistent), Healthy: int(s.ephemeral.healthy.Load() + s.persistent.healthy.Load()),
+		Beats: s.beats.Load(),
 	}
+}
+
+// tally counts the instances of one kind.
+type tally struct{ instances, healthy atomic.Int64 }
+
+func (t *tally) add(instances, healthy int) {
+	t.instances.Add(int64(instances))
+	t.healthy.Add(int64(healthy))
 }
 
 // count keeps the totals when a revision replaces another.
 func (s *Store) count(old, r *Revision) {
-	s.instances.Add(int64(r.Len() - old.Len()))
-	s.healthy.Add(int64(r.healthy - old.healthy))
+	s.ephemeral.add(r.ephemeral.size-old.ephemeral.size, r.healthy-old.healthy)
+	if r.persistent != old.persistent {
+		s.persistent.add(r.persistent.size-old.persistent.size, r.healthyPersistent-old.healthyPersistent)
+	}
 	switch {
 	case r.exists && !old.exists:
 		s.services.Add(1)
@@ -248,12 +271,18 @@ func (s *Store) change(k wire.ServiceKey, create bool, apply func(*draft) error)
 	}
 }
 
+// checkService says whether a service can be called so.
+func checkService(k wire.ServiceKey) error {
+	if strings.ContainsRune(k.Namespace, 0) {
+		return wire.BadRequest("namespaceId has a zero byte")
+	}
+	_, err := wire.ParseServiceName(k.ServiceName.String(), "")
+	return err
+}
+
 // newEntry adds an entry for a service that does not exist yet.
 func (s *Store) newEntry(k wire.ServiceKey) (*entry, error) {
-	if strings.ContainsRune(k.Namespace, 0) {
-		return nil, wire.BadRequest("namespaceId has a zero byte")
-	}
-	if _, err := wire.ParseServiceName(k.ServiceName.String(), ""); err != nil {
+	if err := checkService(k); err != nil {
 		return nil, err
 	}
 	s.indexMu.Lock()
@@ -270,7 +299,8 @@ func (s *Store) newEntry(k wire.ServiceKey) (*entry, error) {
 	e := &entry{store: s, key: k, grouped: grouped}
 	e.revision.Store(&Revision{
 		key: k, grouped: e.grouped, shared: &sharedAnswers{},
-		instances: newOrdered[InstanceKey, *Instance](InstanceKey.Compare),
+		ephemeral:  newOrdered[InstanceKey, *Instance](InstanceKey.Compare),
+		persistent: newOrdered[InstanceKey, *Instance](InstanceKey.Compare),
 	})
 	changed := index.edit()
 	changed.put(k, e)

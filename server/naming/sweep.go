@@ -27,8 +27,12 @@ func (s *Store) sweep() {
 			continue
 		}
 		e.idle = 0
+		if s.discard != nil && r.hasSettings() {
+			s.discard(e.key)
+			continue
+		}
 		err := e.do(func(d *draft) error {
-			if d.exists && d.instances.size == 0 && len(e.gone) == 0 {
+			if d.exists && d.empty() && len(e.gone) == 0 && (s.discard == nil || !d.hasSettings()) {
 				d.erase()
 			}
 			return nil

@@ -61,7 +61,7 @@ func TestSwitches_Set(t *testing.T) {
 		t.Run(c.entry+" "+c.value, func(t *testing.T) {
 			s := NewSwitches()
 			before := s.Load()
-			require.NoError(t, s.Set(c.entry, c.value))
+			require.NoError(t, s.Apply(c.entry, c.value))
 			require.Equal(t, c.want, c.got(s.Load()))
 			require.Equal(t, defaultSwitches(), before, "loaded values are immutable")
 		})
@@ -70,11 +70,11 @@ func TestSwitches_Set(t *testing.T) {
 
 func TestSwitches_Cleared(t *testing.T) {
 	s := NewSwitches()
-	require.NoError(t, s.Set("overriddenServerStatus", "DOWN"))
+	require.NoError(t, s.Apply("overriddenServerStatus", "DOWN"))
 	down := s.Load()
-	require.NoError(t, s.Set("batch", `{"overriddenServerStatus":"UP"}`))
+	require.NoError(t, s.Apply("batch", `{"overriddenServerStatus":"UP"}`))
 	require.Equal(t, "DOWN", *down.OverriddenServerStatus)
-	require.NoError(t, s.Set("overriddenServerStatus", "null"))
+	require.NoError(t, s.Apply("overriddenServerStatus", "null"))
 	require.Nil(t, s.Load().OverriddenServerStatus)
 }
 
@@ -109,7 +109,7 @@ func TestSwitches_WhatCannotBeChangesNothing(t *testing.T) {
 		{"batch", `{"limitedUrlMap":{"/a":99}}`, "illegal http status"},
 	} {
 		s := NewSwitches()
-		requireBadRequest(t, s.Set(c.entry, c.value), c.why)
+		requireBadRequest(t, s.Apply(c.entry, c.value), c.why)
 		require.Equal(t, defaultSwitches(), s.Load(), "%s %s", c.entry, c.value)
 	}
 }
@@ -132,7 +132,7 @@ func TestSwitches_CanPush(t *testing.T) {
 	} {
 		require.Equal(t, want, s.Load().CanPush(wire.ParseAgent(agent, "")), agent)
 	}
-	require.NoError(t, s.Set("pushEnabled", "false"))
+	require.NoError(t, s.Apply("pushEnabled", "false"))
 	require.False(t, s.Load().CanPush(wire.ParseAgent(wire.ClientAgent, "")))
 }
 
@@ -143,7 +143,7 @@ func FuzzSwitches(f *testing.F) {
 	f.Fuzz(func(t *testing.T, entry, value string) {
 		s := NewSwitches()
 		before := s.Load()
-		if err := s.Set(entry, value); err != nil {
+		if err := s.Apply(entry, value); err != nil {
 			requireBadRequest(t, err, "")
 			require.Same(t, before, s.Load())
 		}

@@ -8,24 +8,53 @@ import (
 	"github.com/rollcall-go/rollcall/internal/wire"
 )
 
-// Set changes one switch by the name and text an operator gives (Nacos HTTP v1:
+// Check says whether a change can be applied: a [wire.BadRequest] for a value
+// that cannot be. It is asked before the change is proposed to the replicated
+// state.
+func (s *Switches) Check(entry, value string) error {
+	_, err := s.Load().with(entry, value)
+	return err
+}
+
+// Apply changes one switch by the name and text an operator gives (Nacos HTTP v1:
 // operator). A value that cannot be is a [wire.BadRequest] and changes nothing;
-// an unknown name is ignored, as in Nacos.
-func (s *Switches) Set(entry, value string) error {
+// an unknown name is ignored, as in Nacos. The result depends on nothing but the
+// changes and their order.
+func (s *Switches) Apply(entry, value string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.Load().clone()
-	var err error
-	if entry == "batch" {
-		err = v.setBatch(value)
-	} else if set, ok := switchEntries[entry]; ok {
-		err = set(v, strings.TrimSpace(value))
-	}
+	v, err := s.Load().with(entry, value)
 	if err != nil {
 		return err
 	}
 	s.values.Store(v)
 	return nil
+}
+
+// Restore replaces all switches by what [Switches.MarshalJSON] wrote. Members
+// that are missing take their defaults, unknown ones are ignored. An object that
+// cannot be is an error and changes nothing.
+func (s *Switches) Restore(document []byte) error {
+	v := defaultSwitches()
+	if err := v.setBatch(string(document)); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.values.Store(v)
+	return nil
+}
+
+// with returns a copy with one switch changed.
+func (v *SwitchValues) with(entry, value string) (*SwitchValues, error) {
+	changed := v.clone()
+	var err error
+	if entry == "batch" {
+		err = changed.setBatch(value)
+	} else if set, ok := switchEntries[entry]; ok {
+		err = set(changed, strings.TrimSpace(value))
+	}
+	return changed, err
 }
 
 type setSwitch func(v *SwitchValues, value string) error
