@@ -1,0 +1,65 @@
+package consensus
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Modes of what is in the data directory: it holds password hashes and keys.
+const (
+	directoryMode os.FileMode = 0o700
+	fileMode      os.FileMode = 0o600
+)
+
+// replaceFile writes a file beside path, syncs it and renames it: after a crash
+// there is the old content or the new one.
+func replaceFile(path string, content []byte) error {
+	beside, err := os.OpenFile(path+unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	_, err = beside.Write(content)
+	return finishFile(beside, path, err)
+}
+
+// finishFile ends the writing of a file beside path, that went well unless err
+// says otherwise, and puts it there.
+func finishFile(beside *os.File, path string, err error) error {
+	if err == nil {
+		err = beside.Sync()
+	}
+	if closed := beside.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(beside.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(beside.Name())
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	return syncDirectory(filepath.Dir(path))
+}
+
+// removeUnfinished deletes what a crash left of files that were being written.
+func removeUnfinished(dir string) error {
+	paths, err := filepath.Glob(filepath.Join(dir, "*"+unfinished))
+	if err != nil {
+		return fmt.Errorf("list unfinished files: %w", err)
+	}
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("remove an unfinished file: %w", err)
+		}
+	}
+	return nil
+}
+
+// makeDirectory creates a directory and keeps others out of it.
+func makeDirectory(path string) error {
+	if err := os.MkdirAll(path, directoryMode); err != nil {
+		return fmt.Errorf("create the data directory: %w", err)
+	}
+	return nil
+}

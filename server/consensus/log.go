@@ -1,0 +1,331 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// writePause is how long a write that failed is held before raft hears of it.
+const writePause = 500 * time.Millisecond
+
+// segmentBytes is the size after which a new segment is begun.
+const segmentBytes = 4 << 20
+
+// logStore is raft's log in segments. It is a [raft.LogStore] without gaps
+// ([raft.MonotonicLogStore]).
+type logStore struct {
+	dir      string
+	rotateAt int64
+	metrics  *metrics
+	bytes    atomic.Int64
+	closing  chan struct{}
+	// onFailure hears of the error after which nothing is written any more.
+	onFailure func(error)
+	// The calls that tests let fail.
+	writeAt func(f *os.File, p []byte, offset int64) error
+	sync    func(f *os.File) error
+
+	writing sync.Mutex // held by whoever changes the files; taken before mu
+	buffer  []byte
+	failed  error
+
+	mu       sync.RWMutex // guards what follows
+	segments []*segment   // consecutive; only the last one is written to
+	first    uint64       // entries before it were deleted, though a file may still have them
+}
+
+// openLog reads the log in dir.
+func openLog(dir string, m *metrics, logger *slog.Logger, onFailure func(error)) (*logStore, error) {
+	l := &logStore{
+		dir: dir, rotateAt: segmentBytes, metrics: m, closing: make(chan struct{}), onFailure: onFailure,
+		writeAt: func(f *os.File, p []byte, offset int64) error { _, err := f.WriteAt(p, offset); return err },
+		sync:    (*os.File).Sync,
+	}
+	if err := removeUnfinished(dir); err != nil {
+		return nil, err
+	}
+	paths, err := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
+	if err != nil {
+		return nil, fmt.Errorf("list the log: %w", err)
+	}
+	slices.Sort(paths)
+	for i, path := range paths {
+		newest := i == len(paths)-1
+		s, cut, err := openSegment(path, newest)
+		if err != nil {
+			l.closeFiles()
+			return nil, err
+		}
+		l.segments = append(l.segments, s)
+		if i > 0 && l.segments[i-1].last()+1 != s.first {
+			l.closeFiles()
+			return nil, &DamageError{
+				File: path, Reason: fmt.Sprintf("the log file with entries %d to %d is missing or cut short",
+					l.segments[i-1].last()+1, s.first-1),
+			}
+		}
+		if cut > 0 {
+			logger.Warn("the end of the log was half written when the process died, and was cut off; it was never acknowledged",
+				slog.String("file", path), slog.Int64("offset", s.size), slog.Int64("bytes", cut))
+		}
+		l.bytes.Add(s.size)
+	}
+	if len(l.segments) > 0 {
+		l.first = l.segments[0].first
+	}
+	return l, nil
+}
+
+// release ends the wait of a write that failed. It is called once, before Close.
+func (l *logStore) release() { close(l.closing) }
+
+// Close closes the files. Nothing can be written afterwards.
+func (l *logStore) Close() error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = errors.New("the log is closed")
+	return l.closeFiles()
+}
+
+func (l *logStore) closeFiles() error {
+	var all []error
+	for _, s := range l.segments {
+		all = append(all, s.file.Close())
+	}
+	l.segments = nil
+	return errors.Join(all...)
+}
+
+// IsMonotonic implements [raft.MonotonicLogStore].
+func (l *logStore) IsMonotonic() bool { return true }
+
+// FirstIndex implements [raft.LogStore].
+func (l *logStore) FirstIndex() (uint64, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.last() < l.first {
+		return 0, nil
+	}
+	return l.first, nil
+}
+
+// LastIndex implements [raft.LogStore].
+func (l *logStore) LastIndex() (uint64, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.last() < l.first {
+		return 0, nil
+	}
+	return l.last(), nil
+}
+
+// last is the index of the last entry, below first if there is none.
+func (l *logStore) last() uint64 {
+	if len(l.segments) == 0 {
+		return 0
+	}
+	return l.segments[len(l.segments)-1].last()
+}
+
+// GetLog implements [raft.LogStore]. The checksum is checked again.
+func (l *logStore) GetLog(index uint64, entry *raft.Log) error {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if index < l.first || index > l.last() || len(l.segments) == 0 {
+		return raft.ErrLogNotFound
+	}
+	i, found := slices.BinarySearchFunc(l.segments, index, func(s *segment, index uint64) int {
+		switch {
+		case s.first > index:
+			return 1
+		case s.last() < index:
+			return -1
+		}
+		return 0
+	})
+	if !found {
+		return raft.ErrLogNotFound
+	}
+	s := l.segments[i]
+	n := int(index - s.first)
+	data := make([]byte, s.end(n)-s.offsets[n])
+	if _, err := s.file.ReadAt(data, s.offsets[n]); err != nil {
+		return fmt.Errorf("read entry %d: %w", index, err)
+	}
+	h, payload, ok := readRecord(data)
+	if !ok || h.index != index {
+		return &DamageError{File: s.path, Offset: s.offsets[n], Reason: fmt.Sprintf("entry %d does not match its checksum", index)}
+	}
+	if err := decodePayload(index, payload, entry); err != nil {
+		return &DamageError{File: s.path, Offset: s.offsets[n], Reason: err.Error()}
+	}
+	return nil
+}
+
+// StoreLog implements [raft.LogStore].
+func (l *logStore) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.Log{entry}) }
+
+// StoreLogs implements [raft.LogStore]: one write and one sync, after which the
+// entries are there.
+func (l *logStore) StoreLogs(entries []*raft.Log) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if l.failed != nil {
+		return l.hold(l.failed)
+	}
+	s, err := l.writable(entries[0].Index)
+	if err != nil {
+		return l.hold(err)
+	}
+	buffer := l.buffer[:0]
+	offsets := make([]int64, len(entries))
+	for i, e := range entries {
+		if e.Index != entries[0].Index+uint64(i) {
+			return fmt.Errorf("entry %d does not follow entry %d", e.Index, entries[0].Index+uint64(i)-1)
+		}
+		offsets[i] = s.size + int64(len(buffer))
+		buffer = appendRecord(buffer, e, entries[0].Index)
+	}
+	if cap(buffer) <= segmentBytes {
+		l.buffer = buffer
+	}
+	if err := l.writeAt(s.file, buffer, s.size); err != nil {
+		err = fmt.Errorf("write the log: %w", err)
+		if undo := s.file.Truncate(s.size); undo != nil {
+			return l.fail(errors.Join(err, undo))
+		}
+		return l.hold(err)
+	}
+	begun := time.Now()
+	if err := l.sync(s.file); err != nil {
+		// What the disk has now is unknown, and a second sync would not tell: the
+		// kernel may have dropped the pages it could not write.
+		return l.fail(fmt.Errorf("sync the log: %w", err))
+	}
+	l.metrics.fsync.Observe(time.Since(begun).Seconds())
+	l.bytes.Add(int64(len(buffer)))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.offsets = append(s.offsets, offsets...)
+	s.size += int64(len(buffer))
+	return nil
+}
+
+// writable returns the segment that takes the entry.
+func (l *logStore) writable(index uint64) (*segment, error) {
+	var s *segment
+	if n := len(l.segments); n > 0 {
+		s = l.segments[n-1]
+		switch {
+		case s.last()+1 != index:
+			return nil, fmt.Errorf("entry %d does not follow entry %d", index, s.last())
+		case s.first == index || s.size < l.rotateAt:
+			return s, nil
+		}
+	}
+	fresh, err := createSegment(l.dir, index)
+	if err != nil {
+		return nil, err
+	}
+	l.bytes.Add(fresh.size)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.segments) == 0 {
+		l.first = index
+	}
+	l.segments = append(l.segments, fresh)
+	return fresh, nil
+}
+
+// hold delays an error: raft steps down, stands for election again and is back
+// at once, and a full disk stays full for a while.
+func (l *logStore) hold(err error) error {
+	pause := time.NewTimer(writePause)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-l.closing:
+	}
+	return err
+}
+
+// fail ends all writing.
+func (l *logStore) fail(err error) error {
+	l.failed = err
+	l.onFailure(err)
+	return err
+}
+
+// DeleteRange implements [raft.LogStore] for what raft does with it: entries are
+// deleted from the front, which removes whole segments, or from the back.
+func (l *logStore) DeleteRange(from, to uint64) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if l.failed != nil {
+		return l.failed
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch last := l.last(); {
+	case len(l.segments) == 0 || to < l.first || from > last:
+		return nil
+	case from <= l.first:
+		return l.deleteFront(to)
+	case to >= last:
+		return l.deleteBack(from)
+	}
+	return fmt.Errorf("entries %d to %d are in the middle of the log", from, to)
+}
+
+func (l *logStore) deleteFront(to uint64) error {
+	all := to >= l.last()
+	for len(l.segments) > 0 && (all || l.segments[0].last() <= to) {
+		s := l.segments[0]
+		l.segments = l.segments[1:] // in any case: its file is closed
+		l.bytes.Add(-s.size)
+		if err := s.remove(); err != nil {
+			return err
+		}
+	}
+	l.first = to + 1
+	return syncDirectory(l.dir)
+}
+
+func (l *logStore) deleteBack(from uint64) error {
+	for {
+		s := l.segments[len(l.segments)-1]
+		if s.first < from {
+			break
+		}
+		l.segments = l.segments[:len(l.segments)-1]
+		l.bytes.Add(-s.size)
+		if err := s.remove(); err != nil {
+			return err
+		}
+	}
+	s := l.segments[len(l.segments)-1]
+	if from <= s.last() {
+		keep := int(from - s.first)
+		size := s.offsets[keep]
+		if err := s.truncate(size); err != nil {
+			return l.fail(err)
+		}
+		l.bytes.Add(size - s.size)
+		s.offsets, s.size = s.offsets[:keep], size
+	}
+	return syncDirectory(l.dir)
+}

@@ -1,0 +1,116 @@
+package consensus
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A segment is one file of the log: a header and consecutive records. Its name
+// is the index of its first entry.
+type segment struct {
+	path    string
+	file    *os.File
+	first   uint64
+	offsets []int64 // of the records
+	size    int64   // of the synced part: the end of the last record
+}
+
+// The header of a segment: magic, index of the first entry, checksum of both.
+const (
+	segmentMagic  = "RCLLOG01"
+	segmentHeader = 20
+	segmentSuffix = ".log"
+	// unfinished is the suffix of a file that is being written beside the one it
+	// is to become.
+	unfinished = ".tmp"
+)
+
+// last is the index of the last entry, first-1 if there is none.
+func (s *segment) last() uint64 { return s.first + uint64(len(s.offsets)) - 1 }
+
+// end is where the record of the entry ends.
+func (s *segment) end(i int) int64 {
+	if i+1 < len(s.offsets) {
+		return s.offsets[i+1]
+	}
+	return s.size
+}
+
+// createSegment makes an empty segment; it is there as a whole or not at all.
+func createSegment(dir string, first uint64) (*segment, error) {
+	head := append([]byte(segmentMagic), binary.LittleEndian.AppendUint64(nil, first)...)
+	head = binary.LittleEndian.AppendUint32(head, checksum(head))
+	path := filepath.Join(dir, fmt.Sprintf("%020d%s", first, segmentSuffix))
+	if err := replaceFile(path, head); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, fileMode)
+	if err != nil {
+		return nil, fmt.Errorf("open a new log file: %w", err)
+	}
+	return &segment{path: path, file: file, first: first, size: segmentHeader}, nil
+}
+
+// openSegment reads a segment. If it is the newest one, a torn tail is cut off,
+// and cut says how many bytes that were.
+func openSegment(path string, newest bool) (s *segment, cut int64, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the log: %w", err)
+	}
+	first, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), segmentSuffix), 10, 64)
+	if err != nil {
+		return nil, 0, &DamageError{File: path, Reason: "the name is not the index of an entry"}
+	}
+	if len(data) < segmentHeader || string(data[:8]) != segmentMagic ||
+		binary.LittleEndian.Uint32(data[16:]) != checksum(data[:16]) ||
+		binary.LittleEndian.Uint64(data[8:]) != first {
+		return nil, 0, &DamageError{File: path, Reason: "this is not the header of this log file"}
+	}
+	offsets, end, torn, damage := scan(data, segmentHeader, first)
+	switch {
+	case damage != "":
+		return nil, 0, &DamageError{File: path, Offset: int64(end), Reason: damage}
+	case torn && !newest:
+		return nil, 0, &DamageError{
+			File: path, Offset: int64(end),
+			Reason: fmt.Sprintf("entry %d is cut off, and intact log files follow", first+uint64(len(offsets))),
+		}
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, fileMode)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open the log: %w", err)
+	}
+	s = &segment{path: path, file: file, first: first, offsets: offsets, size: int64(end)}
+	if cut = int64(len(data) - end); cut > 0 {
+		if err := s.truncate(int64(end)); err != nil {
+			_ = file.Close()
+			return nil, 0, err
+		}
+	}
+	return s, cut, nil
+}
+
+// truncate cuts the file at size and syncs it.
+func (s *segment) truncate(size int64) error {
+	if err := s.file.Truncate(size); err != nil {
+		return fmt.Errorf("cut the log: %w", err)
+	}
+	if err := s.file.Sync(); err != nil {
+		return fmt.Errorf("cut the log: %w", err)
+	}
+	return nil
+}
+
+// remove deletes the file.
+func (s *segment) remove() error {
+	_ = s.file.Close()
+	if err := os.Remove(s.path); err != nil {
+		return fmt.Errorf("remove an old log file: %w", err)
+	}
+	return nil
+}
