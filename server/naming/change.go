@@ -197,6 +197,8 @@ func (r Record) check() (InstanceKey, error) {
 		return key, err
 	case r.Registered.Version == Version{}:
 		return key, wire.BadRequest("a record without a version")
+	case max(r.Registered.Version.Clock, r.Registered.Since.Clock, r.Override.Version.Clock) > maxClock:
+		return key, wire.BadRequest("a record with a version past all time")
 	case r.Override.Weight != nil:
 		err = wire.CheckWeight(*r.Override.Weight)
 	}

@@ -25,6 +25,10 @@ func (v Version) Compare(o Version) int {
 // node with a wrong clock must not infect the others.
 const maxAhead = 10 * time.Minute
 
+// maxClock is the latest there can be, in the year 4199. It leaves room to count
+// on, and keeps a version that is garbage from being the last one for ever.
+const maxClock = 1 << 62
+
 // hybridClock makes versions (Kulkarni et al., "Logical Physical Clocks").
 type hybridClock struct {
 	node uint16
@@ -46,6 +50,17 @@ func (c *hybridClock) next(stored Version) Version {
 		}
 		// A stored version far in the future is outdone, but not adopted.
 		return Version{Clock: max(now, stored.Clock+1), Node: c.node}
+	}
+}
+
+// resume moves the clock past what this node's clock was when it last ran, even
+// if its wall clock went back since: other nodes know versions it made.
+func (c *hybridClock) resume(clock uint64) {
+	for {
+		last := c.last.Load()
+		if clock <= last || c.last.CompareAndSwap(last, clock) {
+			return
+		}
 	}
 }
 
