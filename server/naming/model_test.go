@@ -16,6 +16,46 @@ import (
 type model struct {
 	services map[wire.ServiceKey]map[InstanceKey]*modelInstance
 	gone     map[wire.ServiceKey]map[InstanceKey]bool
+	// What the replicated state holds.
+	persistent map[wire.ServiceKey]map[InstanceKey]*modelInstance
+	infos      map[wire.ServiceKey]ServiceInfo
+	clusters   map[wire.ServiceKey]map[string]int // check ports
+}
+
+// touch makes a service exist.
+func (m *model) touch(k wire.ServiceKey) {
+	if m.services[k] == nil {
+		m.services[k] = map[InstanceKey]*modelInstance{}
+		m.persistent[k] = map[InstanceKey]*modelInstance{}
+		m.clusters[k] = map[string]int{}
+	}
+}
+
+func (m *model) erase(k wire.ServiceKey) {
+	delete(m.services, k)
+	delete(m.persistent, k)
+	delete(m.infos, k)
+	delete(m.clusters, k)
+}
+
+func (m *model) apply(k wire.ServiceKey, r Registration) {
+	m.touch(k)
+	i, ok := m.persistent[k][r.InstanceKey]
+	if !ok {
+		i = &modelInstance{healthy: r.Healthy}
+		m.persistent[k][r.InstanceKey] = i
+	}
+	i.registered = r.values()
+}
+
+// release leaves of a service what its instances make.
+func (m *model) release(k wire.ServiceKey) {
+	if len(m.services[k])+len(m.persistent[k]) == 0 {
+		m.erase(k)
+		return
+	}
+	delete(m.infos, k)
+	m.clusters[k] = map[string]int{}
 }
 
 type modelInstance struct {
@@ -50,9 +90,7 @@ func (m *model) see(i *modelInstance) values {
 }
 
 func (m *model) register(k wire.ServiceKey, r Registration) {
-	if m.services[k] == nil {
-		m.services[k] = map[InstanceKey]*modelInstance{}
-	}
+	m.touch(k)
 	delete(m.gone[k], r.InstanceKey)
 	if old, ok := m.services[k][r.InstanceKey]; ok {
 		old.registered = r.values()
@@ -92,8 +130,11 @@ func TestStore_DoesWhatTheModelDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := &model{
-			services: map[wire.ServiceKey]map[InstanceKey]*modelInstance{},
-			gone:     map[wire.ServiceKey]map[InstanceKey]bool{},
+			services:   map[wire.ServiceKey]map[InstanceKey]*modelInstance{},
+			gone:       map[wire.ServiceKey]map[InstanceKey]bool{},
+			persistent: map[wire.ServiceKey]map[InstanceKey]*modelInstance{},
+			infos:      map[wire.ServiceKey]ServiceInfo{},
+			clusters:   map[wire.ServiceKey]map[string]int{},
 		}
 		services := rapid.Map(rapid.SampledFrom([]string{"a", "b"}), serviceKey)
 		keys := rapid.Custom(func(t *rapid.T) InstanceKey {
@@ -177,6 +218,12 @@ func TestStore_DoesWhatTheModelDoes(t *testing.T) {
 				result, err := s.Beat(k, key, full)
 				noError(err)
 				i, known := m.services[k][key]
+				if _, persistent := m.persistent[k][key]; persistent && !known {
+					if !result.Known || result.Interval != 5*time.Second {
+						t.Fatalf("beat of a persistent instance: %+v", result)
+					}
+					return
+				}
 				if !known && full != nil && !m.gone[k][key] {
 					m.register(k, Registration{InstanceKey: key, Weight: 2, Enabled: true, Healthy: true, Metadata: full.Metadata})
 					i, known = m.services[k][key]
@@ -195,13 +242,104 @@ func TestStore_DoesWhatTheModelDoes(t *testing.T) {
 					t.Fatalf("delete: %v, want known to be %v", err, ok)
 				}
 				noError(s.RemoveService(k))
-				delete(m.services, k)
+				m.erase(k)
 				if ok {
 					delete(m.gone, k)
 				}
 			},
+			"apply": func(t *rapid.T) {
+				k, r := services.Draw(t, "service"), registrations.Draw(t, "registration")
+				checked, err := s.CheckPersistent(k, r, false)
+				noError(err)
+				id, err := s.ApplyPersistent(k, Persistent{Registration: checked})
+				noError(err)
+				if want := wire.InstanceID(r.IP, r.Port, r.Cluster, k.ServiceName.String()); id != want {
+					t.Fatalf("id %s, want %s", id, want)
+				}
+				m.apply(k, r)
+			},
+			"remove": func(t *rapid.T) {
+				k, key := services.Draw(t, "service"), keys.Draw(t, "key")
+				noError(s.RemovePersistent(k, key))
+				delete(m.persistent[k], key)
+			},
+			"probe": func(t *rapid.T) {
+				k, key, healthy := services.Draw(t, "service"), keys.Draw(t, "key"), rapid.Bool().Draw(t, "healthy")
+				i, ok := m.persistent[k][key]
+				if got := s.SetPersistentHealth(k, key, healthy); got != (ok && i.healthy != healthy) {
+					t.Fatalf("probe: changed is %v", got)
+				}
+				if ok {
+					i.healthy = healthy
+				}
+			},
+			"service": func(t *rapid.T) {
+				k := services.Draw(t, "service")
+				info := ServiceInfo{ProtectThreshold: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "threshold"), Explicit: true}
+				noError(s.ApplyService(k, info))
+				m.touch(k)
+				m.infos[k] = info
+			},
+			"cluster": func(t *rapid.T) {
+				k, port := services.Draw(t, "service"), rapid.IntRange(0, 3).Draw(t, "port")
+				name := rapid.SampledFrom([]string{"B", "C"}).Draw(t, "cluster")
+				noError(s.ApplyCluster(k, name, ClusterInfo{CheckPort: port}))
+				m.touch(k)
+				m.clusters[k][name] = port
+			},
+			"release": func(t *rapid.T) {
+				k := services.Draw(t, "service")
+				noError(s.ReleaseService(k))
+				if _, ok := m.services[k]; ok {
+					m.release(k)
+				}
+			},
+			"restore": func(t *rapid.T) {
+				state := map[wire.ServiceKey]Durable{}
+				for _, name := range []string{"a", "b"} {
+					if rapid.Bool().Draw(t, "restored") {
+						var d Durable
+						for _, r := range rapid.SliceOfNDistinct(registrations, 0, 3,
+							func(r Registration) InstanceKey { return r.InstanceKey }).Draw(t, "instances") {
+							d.Instances = append(d.Instances, Persistent{Registration: r})
+						}
+						if rapid.Bool().Draw(t, "info") {
+							d.Info = &ServiceInfo{ProtectThreshold: 0.5}
+						}
+						state[serviceKey(name)] = d
+					}
+				}
+				noError(s.RestoreDurable(maps.All(state)))
+				for _, name := range []string{"a", "b"} {
+					k := serviceKey(name)
+					d, ok := state[k]
+					if _, exists := m.services[k]; !exists && !ok {
+						continue
+					}
+					_, hadInfo := m.infos[k]
+					if !ok && !hadInfo && len(m.persistent[k])+len(m.clusters[k]) == 0 {
+						continue // the state never had anything of it
+					}
+					m.touch(k)
+					old := m.persistent[k]
+					m.persistent[k] = map[InstanceKey]*modelInstance{}
+					for _, p := range d.Instances {
+						if i, ok := old[p.InstanceKey]; ok {
+							m.persistent[k][p.InstanceKey] = i
+						}
+						m.apply(k, p.Registration)
+					}
+					delete(m.infos, k)
+					m.clusters[k] = map[string]int{}
+					if d.Info != nil {
+						m.infos[k] = ServiceInfo{ProtectThreshold: 0.5, Explicit: true}
+					} else {
+						m.release(k)
+					}
+				}
+			},
 			"": func(t *rapid.T) {
-				instances, healthy := 0, 0
+				instances, persistent, healthy := 0, 0, 0
 				for _, name := range []string{"a", "b"} {
 					k := serviceKey(name)
 					r, ok := s.Lookup(k)
@@ -216,6 +354,10 @@ func TestStore_DoesWhatTheModelDoes(t *testing.T) {
 					for i := range r.All() {
 						order = append(order, i.InstanceKey)
 						w, ok := want[i.InstanceKey]
+						if !i.Ephemeral {
+							w, ok = m.persistent[k][i.InstanceKey]
+							persistent++
+						}
 						if !ok {
 							t.Fatalf("%v should not be there", i.InstanceKey)
 						}
@@ -228,11 +370,23 @@ func TestStore_DoesWhatTheModelDoes(t *testing.T) {
 						}
 						instances++
 					}
-					if len(order) != len(want) || !slices.IsSortedFunc(order, InstanceKey.Compare) {
+					if info := r.Service(); info.ProtectThreshold != m.infos[k].ProtectThreshold || info.Explicit != m.infos[k].Explicit {
+						t.Fatalf("service %+v, want %+v", info, m.infos[k])
+					}
+					for _, name := range []string{"B", "C"} {
+						port, set := m.clusters[k][name]
+						if !set {
+							port = defaultCheckPort
+						}
+						if got := r.ClusterInfo(name).CheckPort; got != port {
+							t.Fatalf("cluster %s: port %d, want %d", name, got, port)
+						}
+					}
+					if len(order) != len(want)+len(m.persistent[k]) || !slices.IsSortedFunc(order, InstanceKey.Compare) {
 						t.Fatalf("order %v, want %d", order, len(want))
 					}
 				}
-				if got := s.Stats(); got.Instances != instances || got.Healthy != healthy || got.Services != len(m.services) {
+				if got := s.Stats(); got.Instances != instances || got.Persistent != persistent || got.Healthy != healthy || got.Services != len(m.services) {
 					t.Fatalf("stats %+v, want %d instances, %d healthy, %d services", got, instances, healthy, len(m.services))
 				}
 			},

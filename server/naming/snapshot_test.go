@@ -208,9 +208,8 @@ func TestSnapshot_DoesNotHoldUpWriters(t *testing.T) {
 
 func TestSB22_ADamagedSnapshotIsRefusedWhole(t *testing.T) {
 	file := snapshotOf(t, varied(t))
+	s := newStore(t, Options{})
 	refuse := func(t require.TestingT, damaged []byte, what string, args ...any) {
-		s := New(Options{})
-		defer s.Close()
 		n, err := s.RestoreSnapshot(bytes.NewReader(damaged))
 		require.ErrorIsf(t, err, ErrSnapshot, what, args...)
 		require.Zero(t, n)

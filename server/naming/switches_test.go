@@ -61,6 +61,8 @@ func TestSwitches_Set(t *testing.T) {
 		t.Run(c.entry+" "+c.value, func(t *testing.T) {
 			s := NewSwitches()
 			before := s.Load()
+			require.NoError(t, s.Check(c.entry, c.value))
+			require.Same(t, before, s.Load(), "a check changes nothing")
 			require.NoError(t, s.Apply(c.entry, c.value))
 			require.Equal(t, c.want, c.got(s.Load()))
 			require.Equal(t, defaultSwitches(), before, "loaded values are immutable")
@@ -109,8 +111,35 @@ func TestSwitches_WhatCannotBeChangesNothing(t *testing.T) {
 		{"batch", `{"limitedUrlMap":{"/a":99}}`, "illegal http status"},
 	} {
 		s := NewSwitches()
+		requireBadRequest(t, s.Check(c.entry, c.value), c.why)
 		requireBadRequest(t, s.Apply(c.entry, c.value), c.why)
 		require.Equal(t, defaultSwitches(), s.Load(), "%s %s", c.entry, c.value)
+	}
+}
+
+func TestSwitches_RestoreTheWhole(t *testing.T) {
+	a, b := NewSwitches(), NewSwitches()
+	for entry, value := range map[string]string{
+		"clientBeatInterval": "7000", "check": "false", "limitedUrlMap": "/a:403", "masters": "a,b",
+		"overriddenServerStatus": "READ_ONLY", "pushVersion": "java:1.2.3",
+		"batch": `{"healthCheckWhiteList":["x"],"adWeightMap":{"y":1},"httpHealthParams":{"max":4000,"min":600,"factor":0.5}}`,
+	} {
+		require.NoError(t, a.Apply(entry, value))
+	}
+	require.NoError(t, b.Apply("defaultCacheMillis", "9000"))
+	document, err := json.Marshal(a)
+	require.NoError(t, err)
+	require.NoError(t, b.Restore(document))
+	require.Equal(t, a.Load(), b.Load(), "nothing of before is left")
+
+	require.NoError(t, b.Restore([]byte(`{"checkTimes":9,"later":true}`)))
+	want := defaultSwitches()
+	want.CheckTimes = 9
+	require.Equal(t, want, b.Load())
+	for _, bad := range []string{"", "[]", `{"clientBeatInterval":0}`} {
+		before := b.Load()
+		require.Error(t, b.Restore([]byte(bad)))
+		require.Same(t, before, b.Load())
 	}
 }
 
@@ -148,8 +177,13 @@ func FuzzSwitches(f *testing.F) {
 			require.Same(t, before, s.Load())
 		}
 		require.Equal(t, defaultSwitches(), before)
-		_, err := json.Marshal(s)
+		document, err := json.Marshal(s)
 		require.NoError(t, err)
+		restored := NewSwitches()
+		require.NoError(t, restored.Restore(document))
+		again, err := json.Marshal(restored)
+		require.NoError(t, err)
+		require.Equal(t, string(document), string(again))
 		s.Load().CanPush(wire.ParseAgent(wire.ClientAgent, ""))
 	})
 }
