@@ -17,6 +17,7 @@ func TestAuthorize(t *testing.T) {
 	f.people.allow("app", "console/*", "rw")
 	f.people.allow("app", "odd:*:*", "")
 	f.people.allow("other", "*:*:*", "rw")
+	f.people.set("", "", AdminRole) // whoever has no name is nobody, whatever is stored
 
 	admin, app, idle := Principal{Name: "admin"}, Principal{Name: "app"}, Principal{Name: "idle"}
 	for _, tt := range []struct {

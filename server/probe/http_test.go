@@ -71,6 +71,36 @@ func TestHTTP_Answers(t *testing.T) {
 	}
 }
 
+// Who never comes to the end of a header is not listened to for ever, nor even
+// until the time is up.
+func TestHTTP_EndlessAnswer(t *testing.T) {
+	for name, part := range map[string]string{
+		"hints":   "HTTP/1.1 103 Early Hints\r\n\r\n",
+		"headers": "X-More: header\r\n",
+		"line":    "HTTP/1.1 200 OK ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNetwork()
+			n.set(local(1), func(context.Context) (net.Conn, error) {
+				ours, theirs := net.Pipe()
+				go func() {
+					defer func() { _ = theirs.Close() }()
+					_, _ = http.ReadRequest(bufio.NewReader(theirs))
+					_, err := io.WriteString(theirs, "HTTP/1.1 103 Early Hints\r\n")
+					if name == "hints" {
+						_, err = io.WriteString(theirs, "\r\n")
+					}
+					for err == nil {
+						_, err = io.WriteString(theirs, part)
+					}
+				}()
+				return ours, nil
+			})
+			require.Equal(t, verdict{outcome: broken}, ask(t, Checker{Type: HTTP}, n.dial, local(1)))
+		})
+	}
+}
+
 // Who accepts and then says nothing is waited for 500 ms more.
 func TestHTTP_Silence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

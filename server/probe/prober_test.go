@@ -154,6 +154,25 @@ func TestInterval_Next(t *testing.T) {
 	require.Equal(t, leastInterval, Interval{}.next(0, 0), "switches that make no sense make no storm")
 }
 
+// What counts at once is not asked again sooner for having been slow.
+func TestProbe_IntervalAfterFailures(t *testing.T) {
+	for _, tt := range []struct {
+		v    verdict
+		want time.Duration
+	}{
+		{verdict{outcome: timedOut}, 2700 * time.Millisecond},
+		{verdict{outcome: overloaded}, 2700 * time.Millisecond},
+		{verdict{outcome: timedOut, atOnce: true}, 2350 * time.Millisecond},
+		{verdict{outcome: refused, atOnce: true}, 2350 * time.Millisecond},
+		{verdict{outcome: readOnly}, 2350 * time.Millisecond},
+		{verdict{outcome: broken}, 2350 * time.Millisecond},
+	} {
+		target := &target{cluster: &cluster{kind: MySQL}, interval: 2 * time.Second}
+		target.adapt(tt.v, time.Second, DefaultParams().MySQL, time.Now())
+		require.Equal(t, tt.want, target.interval, "%+v", tt.v)
+	}
+}
+
 // Switch check off pauses all but the exempt services; on, they go on.
 func TestProbe_SwitchCheckPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -281,6 +300,16 @@ func TestSet_AdoptsHealth(t *testing.T) {
 		require.NoError(t, f.Set(cluster1("s"), Checker{}, 0, []Target{healthy(1)}))
 		time.Sleep(6 * time.Second)
 		require.Equal(t, []bool{false, false}, f.results.healthy(1))
+
+		f.net.set(local(2), accept)
+		require.NoError(t, f.Set(cluster1("t"), Checker{}, 0, []Target{healthy(2)}))
+		time.Sleep(time.Minute)
+		require.NoError(t, f.Set(cluster1("t"), Checker{}, 0, []Target{unhealthy(2)}))
+		asked := len(f.net.times(local(2)))
+		time.Sleep(time.Minute)
+		require.Equal(t, []bool{true}, f.results.healthy(2))
+		_, told := f.results.told()
+		require.Len(t, before(f.net.times(local(2)), told), asked+3, "what it was before does not count")
 	})
 }
 
@@ -293,7 +322,7 @@ func TestSet_NewCheckerStartsAnew(t *testing.T) {
 		require.NotEmpty(t, f.net.times(local(1)))
 
 		dialed := len(f.net.times(local(1)))
-		require.NoError(t, f.Set(c, Checker{Type: TCP}, 8080, []Target{healthy(1), healthy(2)}))
+		require.NoError(t, f.Set(c, Checker{}, 8080, []Target{healthy(1), healthy(2)}))
 		f.net.set(local(8080), accept)
 		time.Sleep(10 * time.Second)
 		require.Len(t, f.net.times(local(1)), dialed)
@@ -341,6 +370,33 @@ func TestRemove(t *testing.T) {
 	})
 }
 
+// What is found out about a target that has gone meanwhile is not told, and what
+// only waits for a worker is not asked any more.
+func TestRemove_WhileUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, func(o *Options) { o.Workers = 2 })
+		var targets []Target
+		for port := 1; port <= 50; port++ {
+			targets = append(targets, healthy(port))
+			f.net.set(local(port), func(ctx context.Context) (net.Conn, error) {
+				time.Sleep(100 * time.Millisecond)
+				return refusal(ctx)
+			})
+		}
+		require.NoError(t, f.Set(cluster1("s"), Checker{}, 0, targets))
+		time.Sleep(2*time.Second + 50*time.Millisecond)
+		f.Remove(cluster1("s"))
+		time.Sleep(time.Minute)
+		asked := 0
+		for port := 1; port <= 50; port++ {
+			asked += len(f.net.times(local(port)))
+		}
+		require.Equal(t, 2, asked)
+		n, _ := f.results.told()
+		require.Zero(t, n)
+	})
+}
+
 // A change that cannot be stored is told again until it can.
 func TestOnResult_RefusedIsToldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -384,6 +440,27 @@ func TestOnResult_MayBlockAndCallBack(t *testing.T) {
 		close(release)
 		time.Sleep(30 * time.Second)
 		require.EqualValues(t, 4, told.Load())
+	})
+}
+
+// A worker that is held up while it tells leaves its place among the slow ones to
+// the next.
+func TestOnResult_HoldsUpOnlyItsWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, func(o *Options) { o.Workers = 2 })
+		f.switches(func(p *Params) { p.CheckTimes = 2 })
+		var told atomic.Int32
+		release := make(chan struct{})
+		f.OnResult(func(Result) error {
+			if told.Add(1) == 1 {
+				<-release
+			}
+			return nil
+		})
+		require.NoError(t, f.Set(cluster1("s"), Checker{}, 0, []Target{healthy(1), healthy(2)}))
+		time.Sleep(time.Minute)
+		require.EqualValues(t, 2, told.Load())
+		close(release)
 	})
 }
 
