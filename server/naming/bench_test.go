@@ -1,7 +1,10 @@
 package naming
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -141,4 +144,85 @@ func BenchmarkLookup_Among10000Services(b *testing.B) {
 	for b.Loop() {
 		s.Lookup(k)
 	}
+}
+
+// Probes that find nothing new, which nearly all do. Budget: 0 allocations.
+func BenchmarkSetPersistentHealth_NoNews(b *testing.B) {
+	s := newStore(b, Options{})
+	k := serviceKey("orders")
+	for n := range 10_000 {
+		_, err := s.ApplyPersistent(k, Persistent{Registration: registration("192.0.2.1", n)})
+		require.NoError(b, err)
+	}
+	key := at("192.0.2.1", 5000)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.SetPersistentHealth(k, key, true)
+	}
+}
+
+// Listing a service that has both kinds: what walking two maps as one costs.
+func BenchmarkSelect_BothKinds(b *testing.B) {
+	for _, persistent := range []int{0, 500, 1000} {
+		b.Run(fmt.Sprint(persistent), func(b *testing.B) {
+			s, k := filled(b, 1000-persistent)
+			for n := range persistent {
+				_, err := s.ApplyPersistent(k, Persistent{Registration: Registration{InstanceKey: nth(n), Weight: 1, Healthy: true}})
+				require.NoError(b, err)
+			}
+			r := lookup(b, s, k)
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Select(Query{})
+			}
+		})
+	}
+}
+
+// What a start with 10,000 persistent instances costs here.
+func BenchmarkRestoreDurable_10000(b *testing.B) {
+	for _, services := range []int{1, 10_000} {
+		b.Run(fmt.Sprint(services), func(b *testing.B) {
+			state := make(map[wire.ServiceKey]Durable, services)
+			for n := range 10_000 {
+				k := serviceKey(fmt.Sprintf("service-%05d", n%services))
+				d := state[k]
+				d.Instances = append(d.Instances, Persistent{Registration: Registration{InstanceKey: nth(n), Weight: 1}, ID: "x"})
+				state[k] = d
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				s := New(Options{})
+				require.NoError(b, s.RestoreDurable(maps.All(state)))
+				require.NoError(b, s.Close())
+			}
+		})
+	}
+}
+
+// 100,000 instances in one service, the worst for a reader of snapshots.
+func BenchmarkSnapshot_100000(b *testing.B) {
+	s, _ := filled(b, 100_000)
+	b.Run("write", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := s.Snapshot(io.Discard); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	var file bytes.Buffer
+	_, err := s.Snapshot(&file)
+	require.NoError(b, err)
+	b.Run("restore", func(b *testing.B) {
+		b.SetBytes(int64(file.Len()))
+		b.ReportAllocs()
+		for b.Loop() {
+			again := New(Options{})
+			if _, err := again.RestoreSnapshot(bytes.NewReader(file.Bytes())); err != nil {
+				b.Fatal(err)
+			}
+			require.NoError(b, again.Close())
+		}
+	})
 }

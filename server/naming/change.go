@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"time"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
@@ -86,9 +87,24 @@ func (s *Store) Patch(k wire.ServiceKey, key InstanceKey, p Patch) error {
 		if !ok {
 			return refuse(ErrInstanceNotFound, "instance not found")
 		}
-		patched := p.Of(old.Registration())
+		want, healthy := old.values(), old.Healthy
+		if p.Weight != nil {
+			want.weight = wire.ClampWeight(*p.Weight)
+		}
+		if p.Enabled != nil {
+			want.enabled = *p.Enabled
+		}
+		if p.App != nil {
+			want.app = *p.App
+		}
+		if p.Metadata != nil {
+			want.metadata = p.Metadata
+		}
+		if p.Healthy != nil {
+			healthy = *p.Healthy
+		}
 		s.lease.touch(old.live)
-		d.override(old, patched.values(), patched.Healthy)
+		d.override(old, want, healthy)
 		return nil
 	})
 }
@@ -105,7 +121,14 @@ func (s *Store) PatchMetadata(k wire.ServiceKey, keys []InstanceKey, set map[str
 	var found []InstanceKey
 	patch := func(d *draft, i *Instance) {
 		want := i.values()
-		want.metadata = PatchedMetadata(want.metadata, set, remove)
+		want.metadata = maps.Clone(want.metadata)
+		if want.metadata == nil {
+			want.metadata = make(map[string]string, len(set))
+		}
+		maps.Copy(want.metadata, set)
+		for _, key := range remove {
+			delete(want.metadata, key)
+		}
 		d.override(i, want, i.Healthy)
 		found = append(found, i.InstanceKey)
 	}

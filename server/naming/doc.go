@@ -18,10 +18,16 @@
 //   - A beat is not a change. It is a look-up and a store of a number in the
 //     instance's liveness, which all revisions share (beat.go). Only a beat that
 //     finds the instance unhealthy goes through the writers' door.
-//   - An instance is two last-writer-wins registers: what its client registered,
+//   - An ephemeral instance is two last-writer-wins registers: what its client registered,
 //     and what an operator overrode. Each has a version of a hybrid logical clock.
 //     Joining two such records gives the same result in any order, so a peer's
 //     change is merged through the same door as a client's (record.go).
+//   - A persistent instance, what a call said about a service, and the settings
+//     of a cluster are decided elsewhere, by a replicated state machine. What a
+//     client asks for is checked here first, then decided there, then applied
+//     here; a decision is never refused (persistent.go, service.go, cluster.go).
+//     Only the health of a persistent instance, which probes find, is this
+//     node's own. Both kinds of instances meet in the revision and nowhere else.
 //   - Silence is measured on the lease clock, which advances only while this
 //     process demonstrably runs: a pause stops expiry instead of causing it
 //     (lease.go). A timing wheel holds one timer for each instance and looks
@@ -29,7 +35,10 @@
 //     (wheel.go, expiry.go).
 //   - An answer is bytes: each revision encodes a list once for each shape of
 //     query and then only appends two numbers (answer.go).
+//   - A snapshot of the ephemeral instances is written from revisions, so that
+//     it holds up nobody, and merged like a peer's records (snapshot.go). Package
+//     snapshot below keeps it in a file.
 //
 // Here does not belong: parsing of requests (package wire and the API), who may
-// do what, subscribers and push, persistence.
+// do what, subscribers and push, probes, files, consensus.
 package naming

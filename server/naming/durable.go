@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
 )
@@ -26,9 +27,9 @@ type Durable struct {
 // reported, joined. Nothing else of the state may be applied meanwhile.
 func (s *Store) RestoreDurable(all iter.Seq2[wire.ServiceKey, Durable]) error {
 	var errs []error
-	restored := make(map[wire.ServiceKey]struct{})
-	for k, durable := range all {
-		restored[k] = struct{}{}
+	restored := maps.Collect(all)
+	s.expect(maps.Keys(restored))
+	for k, durable := range restored {
 		var skipped error
 		err := s.change(k, true, func(d *draft) error {
 			skipped = d.setDurable(durable)

@@ -93,8 +93,7 @@ func (r Registration) values() values {
 	}
 }
 
-// Patch changes what is not nil of an instance. It holds what passes
-// [wire.CheckWeight].
+// Patch changes what is not nil of an instance.
 type Patch struct {
 	Weight  *float64
 	Enabled *bool
@@ -102,37 +101,6 @@ type Patch struct {
 	// Metadata replaces the whole map; nil leaves it.
 	Metadata map[string]string
 	App      *string
-}
-
-// Of returns a registration with the patch applied.
-func (p Patch) Of(r Registration) Registration {
-	if p.Weight != nil {
-		r.Weight = wire.ClampWeight(*p.Weight)
-	}
-	if p.Enabled != nil {
-		r.Enabled = *p.Enabled
-	}
-	if p.Healthy != nil {
-		r.Healthy = *p.Healthy
-	}
-	if p.Metadata != nil {
-		r.Metadata = p.Metadata
-	}
-	if p.App != nil {
-		r.App = *p.App
-	}
-	return r
-}
-
-// PatchedMetadata returns a copy of a map with some keys set and some removed.
-func PatchedMetadata(metadata, set map[string]string, remove []string) map[string]string {
-	patched := make(map[string]string, len(metadata)+len(set))
-	maps.Copy(patched, metadata)
-	maps.Copy(patched, set)
-	for _, key := range remove {
-		delete(patched, key)
-	}
-	return patched
 }
 
 // Instance is an instance as a revision shows it. It is immutable and shared:
@@ -191,14 +159,6 @@ func newInstance(key InstanceKey, id string, r record, healthy bool, live *liven
 		InstanceKey: key, ID: id, Weight: v.weight, Enabled: v.enabled, Healthy: healthy, Ephemeral: true,
 		Metadata: v.metadata, App: v.app, Intervals: intervals,
 		record: r, ownInterval: ownInterval, live: live,
-	}
-}
-
-// Registration is what would register the instance as it is now.
-func (i *Instance) Registration() Registration {
-	return Registration{
-		InstanceKey: i.InstanceKey, Weight: i.Weight, Enabled: i.Enabled, Healthy: i.Healthy,
-		Metadata: i.Metadata, App: i.App,
 	}
 }
 

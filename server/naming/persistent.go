@@ -80,7 +80,7 @@ func (s *Store) RemovePersistent(k wire.ServiceKey, key InstanceKey) error {
 // It is soft state of this process: after a restart the instance has its first
 // health again. A finding that is no news costs a look-up; one about an instance
 // that is gone is dropped.
-func (s *Store) SetPersistentHealth(k wire.ServiceKey, key InstanceKey, healthy bool) (changed bool) {
+func (s *Store) SetPersistentHealth(k wire.ServiceKey, key InstanceKey, healthy bool) bool {
 	key, err := key.canonical()
 	if err != nil {
 		return false
@@ -92,14 +92,18 @@ func (s *Store) SetPersistentHealth(k wire.ServiceKey, key InstanceKey, healthy 
 	if i, ok := e.revision.Load().persistent.get(key); !ok || i.Healthy == healthy {
 		return false
 	}
-	err = e.do(func(d *draft) error { // a dead entry has no instances
+	return e.setPersistentHealth(key, healthy)
+}
+
+func (e *entry) setPersistentHealth(key InstanceKey, healthy bool) (changed bool) {
+	_ = e.do(func(d *draft) error { // a dead entry has no instances
 		if i, ok := d.persistents().get(key); ok && i.Healthy != healthy {
 			d.replacePersistent(i, i.withHealth(healthy))
 			changed = true
 		}
 		return nil
 	})
-	return err == nil && changed
+	return changed
 }
 
 // SetHealth is an operator's word on the health of the instances at an address,

@@ -133,7 +133,8 @@ func TestSB09_OfPersistentInstances(t *testing.T) {
 	_, protected = listed(Query{})
 	require.False(t, protected, "both kinds count together: three of four")
 
-	off := Patch{Enabled: new(false)}.Of(instance(t, s, k, at("127.0.0.1", 1)).Registration())
+	off := registration("127.0.0.1", 1)
+	off.Enabled = false
 	apply(t, s, k, off)
 	require.NoError(t, s.ApplyService(k, ServiceInfo{ProtectThreshold: 1}))
 	got, _ = listed(Query{})
@@ -262,19 +263,6 @@ func TestCheckPersistent(t *testing.T) {
 	}
 	require.NoError(t, s.Deregister(k, good.InstanceKey))
 	require.ErrorIs(t, s.Update(k, good, true), ErrInstanceNotFound, "nor does the persistent one for an ephemeral update")
-}
-
-func TestPatch_OfARegistration(t *testing.T) {
-	r := withMetadata(registration("192.0.2.1", 1), "a", "1")
-	require.Equal(t, r, Patch{}.Of(r))
-	require.Equal(t, Registration{
-		InstanceKey: r.InstanceKey, Weight: 0.01, Metadata: map[string]string{"b": "2"}, App: "shop",
-	}, Patch{
-		Weight: new(0.001), Enabled: new(false), Healthy: new(false), App: new("shop"), Metadata: map[string]string{"b": "2"},
-	}.Of(r))
-	require.Equal(t, map[string]string{"a": "1"}, r.Metadata)
-	require.Equal(t, map[string]string{"b": "2"}, PatchedMetadata(r.Metadata, map[string]string{"b": "2", "c": "3"}, []string{"a", "c"}))
-	require.Equal(t, map[string]string{"a": "1"}, r.Metadata, "the original is left alone")
 }
 
 func TestPatchMetadata_OfAllIsOfAllEphemerals(t *testing.T) {

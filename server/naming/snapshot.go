@@ -120,6 +120,13 @@ func (s *Store) RestoreSnapshot(r io.Reader) (records int, err error) {
 		return 0, fmt.Errorf("restore snapshot: %w", err)
 	}
 	s.clock.resume(snapshot.clock)
+	s.expect(func(yield func(wire.ServiceKey) bool) {
+		for i := range snapshot.services {
+			if !yield(snapshot.services[i].key) {
+				return
+			}
+		}
+	})
 	var errs []error
 	for _, service := range snapshot.services {
 		errs = append(errs, s.Merge(service.key, service.records...))

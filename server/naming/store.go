@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"strings"
 	"sync"
@@ -258,10 +259,11 @@ func (s *Store) change(k wire.ServiceKey, create bool, apply func(*draft) error)
 			return apply(nil)
 		}
 		if !ok {
-			var err error
-			if e, err = s.newEntry(k); err != nil {
+			if err := checkService(k); err != nil {
 				return err
 			}
+			s.addEntries(k)
+			continue
 		}
 		err := e.do(apply)
 		if !errors.Is(err, errDead) {
@@ -280,32 +282,48 @@ func checkService(k wire.ServiceKey) error {
 	return err
 }
 
-// newEntry adds an entry for a service that does not exist yet.
-func (s *Store) newEntry(k wire.ServiceKey) (*entry, error) {
-	if err := checkService(k); err != nil {
-		return nil, err
+// expect makes room for many services at once, where one by one would copy a
+// part of the index for each. Names that cannot be are passed over.
+func (s *Store) expect(services iter.Seq[wire.ServiceKey]) {
+	var keys []wire.ServiceKey
+	for k := range services {
+		if checkService(k) == nil {
+			keys = append(keys, k)
+		}
 	}
+	s.addEntries(keys...)
+}
+
+// addEntries adds those of the services that have no entry. Their names must be
+// right.
+func (s *Store) addEntries(keys ...wire.ServiceKey) {
 	s.indexMu.Lock()
 	defer s.indexMu.Unlock()
-	index := s.index.Load()
-	if e, ok := index.get(k); ok {
-		return e, nil
+	index := s.index.Load().edit()
+	before := index.size
+	for _, k := range keys {
+		if _, ok := index.get(k); !ok {
+			e := s.emptyEntry(k)
+			index.put(e.key, e)
+		}
 	}
-	grouped := k.ServiceName.String()
+	if index.size > before {
+		s.index.Store(index.done())
+	}
+}
+
+func (s *Store) emptyEntry(k wire.ServiceKey) *entry {
 	k = wire.ServiceKey{ // whose text is no part of a request's
 		Namespace:   strings.Clone(k.Namespace),
 		ServiceName: wire.ServiceName{Group: strings.Clone(k.Group), Name: strings.Clone(k.Name)},
 	}
-	e := &entry{store: s, key: k, grouped: grouped}
+	e := &entry{store: s, key: k, grouped: k.ServiceName.String()}
 	e.revision.Store(&Revision{
 		key: k, grouped: e.grouped, shared: &sharedAnswers{},
 		ephemeral:  newOrdered[InstanceKey, *Instance](InstanceKey.Compare),
 		persistent: newOrdered[InstanceKey, *Instance](InstanceKey.Compare),
 	})
-	changed := index.edit()
-	changed.put(k, e)
-	s.index.Store(changed.done())
-	return e, nil
+	return e
 }
 
 // forget takes a dead entry out of the index.
