@@ -50,28 +50,32 @@ func openLog(dir string, m *metrics, logger *slog.Logger, onFailure func(error))
 		writeAt: func(f *os.File, p []byte, offset int64) error { _, err := f.WriteAt(p, offset); return err },
 		sync:    (*os.File).Sync,
 	}
-	if err := removeUnfinished(dir); err != nil {
-		return nil, err
+	if err := l.load(logger); err != nil {
+		return nil, errors.Join(err, l.closeFiles())
 	}
-	paths, err := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
+	return l, nil
+}
+
+// load reads and checks all segments.
+func (l *logStore) load(logger *slog.Logger) error {
+	if err := removeUnfinished(l.dir); err != nil {
+		return err
+	}
+	paths, err := filepath.Glob(filepath.Join(l.dir, "*"+segmentSuffix))
 	if err != nil {
-		return nil, fmt.Errorf("list the log: %w", err)
+		return fmt.Errorf("list the log: %w", err)
 	}
 	slices.Sort(paths)
 	for i, path := range paths {
-		newest := i == len(paths)-1
-		s, cut, err := openSegment(path, newest)
+		s, cut, err := openSegment(path, i == len(paths)-1)
 		if err != nil {
-			l.closeFiles()
-			return nil, err
+			return err
 		}
 		l.segments = append(l.segments, s)
-		if i > 0 && l.segments[i-1].last()+1 != s.first {
-			l.closeFiles()
-			return nil, &DamageError{
-				File: path, Reason: fmt.Sprintf("the log file with entries %d to %d is missing or cut short",
-					l.segments[i-1].last()+1, s.first-1),
-			}
+		if i == 0 {
+			l.first = s.first
+		} else if end := l.segments[i-1].last(); end+1 != s.first {
+			return &DamageError{File: path, Reason: fmt.Sprintf("the log goes from entry %d to entry %d; a file between is missing or cut short", end, s.first)}
 		}
 		if cut > 0 {
 			logger.Warn("the end of the log was half written when the process died, and was cut off; it was never acknowledged",
@@ -79,10 +83,7 @@ func openLog(dir string, m *metrics, logger *slog.Logger, onFailure func(error))
 		}
 		l.bytes.Add(s.size)
 	}
-	if len(l.segments) > 0 {
-		l.first = l.segments[0].first
-	}
-	return l, nil
+	return nil
 }
 
 // release ends the wait of a write that failed. It is called once, before Close.

@@ -130,12 +130,20 @@ func scan(data []byte, from int, first uint64) (offsets []int64, end int, torn b
 // failed, all of it with holes of zeros where pages never reached the disk.
 // Everything else was whole once.
 func judge(data []byte, offset int, expected uint64) (torn bool, damage string) {
-	if at, h, found := findRecord(data, offset+1, expected); found {
-		if h.batch <= expected && hole(data, offset, at) {
-			return true, ""
+	follows := func(at int, h recordHead) string {
+		return fmt.Sprintf("entry %d does not match its checksum, and intact entries follow (entry %d at offset %d)", expected, h.index, at)
+	}
+	first, same, found := findRecord(data, offset+1, expected)
+	for at, h, more := first, same, found; more; at, h, more = findRecord(data, at+1, expected) {
+		if h.batch > expected {
+			return false, follows(at, h)
 		}
-		return false, fmt.Sprintf("entry %d does not match its checksum, and intact entries follow (entry %d at offset %d)",
-			expected, h.index, at)
+	}
+	switch {
+	case found && hole(data, offset, first):
+		return true, ""
+	case found:
+		return false, follows(first, same)
 	}
 	rest := data[offset:]
 	h, ok := readHead(rest)

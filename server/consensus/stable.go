@@ -69,7 +69,6 @@ func openStable(path string, onFailure func(error)) (*stableStore, error) {
 		return s, nil
 	}
 	if s.db != nil {
-		// A store that does not even close is left to the end of the process.
 		_ = guard(path, s.db.Close)
 	}
 	switch damage := (*DamageError)(nil); {
@@ -104,7 +103,8 @@ func (s *stableStore) load(tx *bbolt.Tx) error {
 }
 
 // guard turns what bbolt does with a damaged file, a panic or a fault in mapped
-// memory, into an error.
+// memory, into an error. The file stays open and locked then, until the process
+// ends.
 func guard(path string, f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -133,10 +133,12 @@ func (s *stableStore) Close() error { return s.db.Close() }
 func (s *stableStore) Set(key, value []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.db.Update(func(tx *bbolt.Tx) error {
+	put := func(tx *bbolt.Tx) error {
 		return tx.Bucket(stableBucket).Put(key, append(binary.LittleEndian.AppendUint32(nil, stableSum(key, value)), value...))
-	})
-	if err != nil {
+	}
+	// Twice: bbolt has two roots in turn, and when the newer one is damaged it goes
+	// back to the other without a word. A vote must be in both.
+	if err := errors.Join(s.db.Update(put), s.db.Update(put)); err != nil {
 		s.onFailure(fmt.Errorf("write the vote store: %w", err))
 		<-s.closing
 	}
