@@ -260,7 +260,30 @@ func TestLogin_PasswordsAreCheckedAFewAtATime(t *testing.T) {
 		close(release)
 		running.Wait()
 		require.Equal(t, cap(f.turn), most)
-		require.EqualValues(t, cap(f.turn), f.cheap.compared.Load(), "who waited has the answer of the one before")
+	})
+}
+
+// Who waited for a turn has the answer of the one before.
+func TestLogin_OneCheckForManyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t)
+		release := make(chan struct{})
+		f.compare = func(hash, password string) error {
+			<-release
+			return f.cheap.compare(hash, password)
+		}
+		var running sync.WaitGroup
+		for range 10 * cap(f.turn) {
+			running.Go(func() {
+				if _, err := f.Login(t.Context(), password("app", "app-secret")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(release)
+		running.Wait()
+		require.EqualValues(t, cap(f.turn), f.cheap.compared.Load())
 	})
 }
 
