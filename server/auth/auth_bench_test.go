@@ -46,7 +46,7 @@ func BenchmarkAuthorize(b *testing.B) {
 
 // The worst a pattern can cost.
 func BenchmarkMatch_Worst(b *testing.B) {
-	pattern, text := "*"+strings.Repeat("a", maxPatternSize/2)+"b", strings.Repeat("a", maxPatternSize)
+	pattern, text := "*"+strings.Repeat("a", 256)+"b", strings.Repeat("a", 512)
 	b.ReportAllocs()
 	for b.Loop() {
 		match(pattern, text)

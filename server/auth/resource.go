@@ -1,14 +1,10 @@
 package auth
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
 )
-
-// maxPatternSize bounds the resource of a new permission, in bytes.
-const maxPatternSize = 512
 
 // Action is what is done to a resource.
 type Action string
@@ -55,20 +51,6 @@ func AdminResource(name string) Resource { return Resource{text: name, adminOnly
 
 // String returns the text that permissions match.
 func (r Resource) String() string { return r.text }
-
-// CheckPermission says whether a new permission means something, by a
-// [RuleError] if not: a resource of at most 512 bytes and an action r, w or rw.
-func CheckPermission(p Permission) error {
-	switch {
-	case strings.TrimSpace(p.Resource) == "":
-		return RuleError("a permission needs a resource")
-	case len(p.Resource) > maxPatternSize:
-		return RuleError(fmt.Sprintf("the resource of a permission has at most %d bytes", maxPatternSize))
-	case p.Action != "r" && p.Action != "w" && p.Action != "rw":
-		return RuleError("the action of a permission is r, w or rw")
-	}
-	return nil
-}
 
 // allows says whether a permission covers an action on a resource: its action
 // text contains the action, and its resource, in which '*' stands for any text

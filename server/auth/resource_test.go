@@ -89,23 +89,6 @@ func TestNamingResource(t *testing.T) {
 	require.Equal(t, "naming/switches", SwitchesResource().String())
 }
 
-func TestCheckPermission(t *testing.T) {
-	for _, action := range []string{"r", "w", "rw"} {
-		require.NoError(t, CheckPermission(Permission{"public:*:*", action}))
-	}
-	for _, p := range []Permission{
-		{"", "r"},
-		{"  ", "r"},
-		{"a", ""},
-		{"a", "wr"},
-		{"a", "x"},
-		{strings.Repeat("a", 513), "r"},
-	} {
-		var rule RuleError
-		require.ErrorAs(t, CheckPermission(p), &rule, "%+v", p)
-	}
-}
-
 func FuzzMatch(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"*", ""},
