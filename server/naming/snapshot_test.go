@@ -409,16 +409,21 @@ func TestSnapshot_AnyRecordsComeBack(t *testing.T) {
 // FuzzRestoreSnapshot: whatever is in a file, reading it ends, takes no more
 // memory than the file has, and what was accepted can be written and read again.
 func FuzzRestoreSnapshot(f *testing.F) {
-	file := snapshotOf(f, varied(f))
+	s := newStore(f, Options{})
+	require.NoError(f, s.Register(serviceKey("s"), registration("::1", 1))) // small: the fuzzer shortens what it keeps
+	file := snapshotOf(f, s)
 	f.Add(file)
 	f.Add(file[:len(file)-3])
 	f.Add([]byte(snapshotMagic))
 	f.Fuzz(func(t *testing.T, file []byte) {
+		if _, err := readSnapshot(bytes.NewReader(file)); err != nil {
+			require.ErrorIs(t, err, ErrSnapshot)
+			return // before a store is started, which would slow the fuzzer down
+		}
 		s := New(Options{})
 		defer s.Close()
-		if _, err := s.RestoreSnapshot(bytes.NewReader(file)); errors.Is(err, ErrSnapshot) {
-			require.Equal(t, Stats{}, s.Stats())
-			return
+		if _, err := s.RestoreSnapshot(bytes.NewReader(file)); err != nil {
+			require.NotErrorIs(t, err, ErrSnapshot)
 		}
 		requireSurvives(t, s)
 	})
