@@ -35,11 +35,8 @@ func Example() {
 	fmt.Println(who.Name, err)
 	fmt.Println(a.Authorize(who, orders, auth.Read))
 	fmt.Println(a.Authorize(who, orders, auth.Write))
-	_, err = a.Login(ctx, auth.Credentials{Username: "nacos", Password: "nacos"})
-	fmt.Println(err)
 	// Output:
 	// shop <nil>
 	// <nil>
 	// authorization failed!
-	// unknown user!
 }
