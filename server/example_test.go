@@ -15,7 +15,7 @@ import (
 // same with autoconfig.Run(server.Module).
 func Example() {
 	app, err := autoconfig.New(server.Module,
-		autoconfig.ConfigYAML("server: {address: 127.0.0.1, port: 0}"),
+		autoconfig.ConfigYAML("{server: {address: 127.0.0.1, port: 0}, nacos: {storage: {in-memory: true}}}"),
 		autoconfig.Logger(slog.New(slog.DiscardHandler)),
 	)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,15 +17,19 @@ import (
 	"github.com/rollcall-go/rollcall/autoconfig"
 	"github.com/rollcall-go/rollcall/server/api"
 	"github.com/rollcall-go/rollcall/server/naming"
+	"github.com/rollcall-go/rollcall/server/projection"
 	"github.com/rollcall-go/rollcall/server/push"
+	"github.com/rollcall-go/rollcall/server/state"
 )
 
 // Module makes an application a registry server: given to autoconfig.Run, it
 // serves Nacos' HTTP v1 on port 8848 below /nacos, unless the configuration says
 // otherwise, and reads the block nacos. It looks up and registers nothing itself.
+// What is to outlive it is kept in ./rollcall-data.
 //
-// It provides *naming.Store, *naming.Switches and *push.Server. They are ready
-// before the web server listens and closed after it has stopped.
+// It provides *naming.Store, *naming.Switches, *state.State, state.Proposer and
+// *push.Server. They are ready before the web server listens and closed after it
+// has stopped.
 var Module = autoconfig.Options(
 	autoconfig.Default("application.name", "rollcall"),
 	autoconfig.Default("server.port", 8848),
@@ -33,8 +38,12 @@ var Module = autoconfig.Options(
 	autoconfig.Properties("nacos", DefaultProperties()),
 	fx.Module("server",
 		fx.Decorate(queueLogs),
-		fx.Provide(naming.NewSwitches, newStore, newPush, newAPI),
-		fx.Provide(fx.Private, newReadiness),
+		fx.Provide(
+			naming.NewSwitches, state.New, newStore, newPush, newAPI,
+			func(x *persistence) state.Proposer { return x },
+			fx.Annotate(newIndicator, fx.ResultTags(`group:"health.indicators"`)),
+		),
+		fx.Provide(fx.Private, projection.NewDiscarder, newPersistence, newAccounts, newIdentity, newLameDuck),
 		fx.Invoke(check, mount, announce),
 	),
 )
@@ -48,10 +57,11 @@ func check(web autoconfig.ServerProperties) error {
 }
 
 func newStore(
-	lc fx.Lifecycle, p Properties, switches *naming.Switches, logger *slog.Logger, registerer prometheus.Registerer,
+	lc fx.Lifecycle, p Properties, switches *naming.Switches, discarder *projection.Discarder,
+	logger *slog.Logger, registerer prometheus.Registerer,
 ) *naming.Store {
 	o := p.naming()
-	o.Switches, o.Logger, o.Registerer = switches, logger, registerer
+	o.Switches, o.Discard, o.Logger, o.Registerer = switches, discarder.Discard, logger, registerer
 	store := naming.New(o)
 	lc.Append(fx.StopHook(store.Close))
 	return store
@@ -76,26 +86,72 @@ func newPush(
 	return server, nil
 }
 
-// readiness is true from when the web server listens until it is about to stop.
-type readiness struct{ atomic.Bool }
+type apiParams struct {
+	fx.In
 
-func newReadiness() *readiness { return &readiness{} }
-
-func newAPI(
-	store *naming.Store, switches *naming.Switches, push *push.Server, ready *readiness, logger *slog.Logger,
-) (*api.API, error) {
-	return api.New(api.Options{Store: store, Switches: switches, Push: push, Ready: ready.Load, Logger: logger})
+	Properties  Properties
+	Store       *naming.Store
+	Switches    *naming.Switches
+	State       *state.State
+	Persistence *persistence
+	Accounts    *accounts
+	Push        *push.Server
+	Identity    *identity
+	LameDuck    *lameDuck
+	Logger      *slog.Logger
 }
 
-func mount(a *api.API, engine *gin.Engine) { a.Mount(engine) }
+func newAPI(p apiParams) (*api.API, error) {
+	return api.New(api.Options{
+		Store: p.Store, Switches: p.Switches, State: p.State, Proposer: p.Persistence, Push: p.Push,
+		Auth: p.Accounts, AuthEnabled: p.Properties.Core.Auth.Enabled, Node: p.Identity.node,
+		Unready: p.Persistence.missing, Limited: p.Persistence.limited, Stopping: p.LameDuck.Load, Logger: p.Logger,
+	})
+}
+
+// newIndicator makes the actuator's readiness say what the API's says.
+func newIndicator(a *api.API) autoconfig.HealthIndicator {
+	return autoconfig.HealthIndicator{
+		Name: "naming", Readiness: true,
+		Check: func(context.Context) autoconfig.Health {
+			if missing := a.Unready(); len(missing) > 0 {
+				return autoconfig.Health{
+					Status: autoconfig.HealthOutOfService, Details: map[string]any{"missing": missing},
+				}
+			}
+			return autoconfig.Health{Status: autoconfig.HealthUp}
+		},
+	}
+}
+
+func mount(a *api.API, duck *lameDuck, engine *gin.Engine) {
+	engine.Use(duck.sendAway)
+	a.Mount(engine)
+}
+
+// lameDuck is set when the server is about to stop: it still answers, and wants
+// nothing new.
+type lameDuck struct{ atomic.Bool }
+
+func newLameDuck() *lameDuck { return &lameDuck{} }
+
+// sendAway has clients close their connections, so that none is cut while a
+// request is on its way.
+func (d *lameDuck) sendAway(c *gin.Context) {
+	if d.Load() {
+		c.Header("Connection", "close")
+	}
+}
 
 type announceParams struct {
 	fx.In
 
 	Lifecycle  fx.Lifecycle
 	Web        *autoconfig.WebServer
-	Properties autoconfig.ServerProperties
-	Ready      *readiness
+	Server     autoconfig.ServerProperties
+	Properties Properties
+	Identity   *identity
+	LameDuck   *lameDuck
 	Logger     *slog.Logger
 }
 
@@ -105,16 +161,30 @@ type announceParams struct {
 func announce(p announceParams) {
 	p.Lifecycle.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			p.Ready.Store(true)
-			p.Logger.Info("registry serves", "url", baseURL(p.Web.Addr(), p.Properties.ContextPath),
+			p.Identity.listens(p.Web.Addr())
+			data := p.Properties.Storage.Dir
+			if p.Properties.Storage.InMemory {
+				data = "memory"
+			}
+			p.Logger.Info("registry serves", "url", baseURL(p.Web.Addr(), p.Server.ContextPath), "data", data,
 				"version", Version(), "protocol", "Nacos "+api.ProtocolVersion)
-			p.Logger.Warn("services, instances and switches are held in memory only and end with this process")
-			p.Logger.Warn("authentication is off: whoever reaches this address can read and change everything")
+			if p.Properties.Storage.InMemory {
+				p.Logger.Warn("everything is held in memory only and ends with this process")
+			}
+			if !p.Properties.Core.Auth.Enabled {
+				p.Logger.Warn("authentication is off: whoever reaches this address can read and change everything")
+			}
 			return nil
 		},
-		OnStop: func(context.Context) error {
-			p.Ready.Store(false)
+		OnStop: func(ctx context.Context) error {
+			p.LameDuck.Store(true)
 			p.Logger.Info("registry stops")
+			wait := time.NewTimer(p.Properties.LameDuck)
+			defer wait.Stop()
+			select {
+			case <-wait.C:
+			case <-ctx.Done():
+			}
 			return nil
 		},
 	})

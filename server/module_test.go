@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +63,8 @@ func start(t *testing.T, opts ...fx.Option) *running {
 		autoconfig.ConfigYAML("{}"),
 		autoconfig.Property("server.port", 0),
 		autoconfig.Property("server.address", "127.0.0.1"),
+		autoconfig.Property("nacos.storage.dir", filepath.Join(t.TempDir(), "data")),
+		autoconfig.Property("nacos.lame-duck", "0s"),
 		autoconfig.Logger(slog.New(slog.NewTextHandler(log, nil))),
 	}, opts...)...)
 	require.NoError(t, err)
@@ -153,9 +156,15 @@ func TestModule_AClientsDay(t *testing.T) {
 }
 
 func TestModule_SaysWhatItIs(t *testing.T) {
-	r := start(t)
+	dir := filepath.Join(t.TempDir(), "here")
+	r := start(t, autoconfig.Property("nacos.storage.dir", dir))
 	text := r.started()
-	require.Contains(t, text, `msg="registry serves" url=`+r.base+`/nacos version=`)
+	require.Contains(t, text, `msg="registry serves" url=`+r.base+`/nacos data=`+dir+` version=`)
+	require.NotContains(t, text, "memory")
+
+	r = start(t, autoconfig.Property("nacos.storage.in-memory", true))
+	text = r.started()
+	require.Contains(t, text, `data=memory`)
 	require.Contains(t, text, "held in memory only")
 }
 

@@ -2,22 +2,49 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
+	"github.com/rollcall-go/rollcall/server/auth"
 	"github.com/rollcall-go/rollcall/server/naming"
+	"github.com/rollcall-go/rollcall/server/probe"
 	"github.com/rollcall-go/rollcall/server/push"
 )
 
 // Properties is the block nacos: settings of the registry, under Nacos' own names
-// where it has them. The web server's settings are the block server.
+// where it has them. The web server, the log and the metrics are the blocks
+// server, logging and management of package autoconfig.
 type Properties struct {
+	// Storage says where data is kept.
+	Storage StorageProperties `mapstructure:"storage"`
 	// Naming says how services and instances end.
 	Naming NamingProperties `mapstructure:"naming"`
 	// Push says whom the server may send UDP datagrams to.
 	Push PushProperties `mapstructure:"push"`
-	// Core is read for one thing alone: not to run open where it was to be closed.
+	// Probe is about the health checks of persistent instances.
+	Probe ProbeProperties `mapstructure:"probe"`
+	// Core holds the settings that Nacos shares between its parts.
 	Core CoreProperties `mapstructure:"core"`
+	// InetUtils says who this server is.
+	InetUtils InetUtilsProperties `mapstructure:"inetutils"`
+	// LameDuck is how long the server goes on answering after it has said that it
+	// wants no more, before it stops listening, 1s. Those who look at the readiness
+	// and clients with open connections go elsewhere meanwhile.
+	LameDuck time.Duration `mapstructure:"lame-duck"`
+}
+
+// StorageProperties is the block nacos.storage.
+type StorageProperties struct {
+	// Dir is the data directory, "./rollcall-data". It is made when it is not
+	// there, and belongs to one process at a time.
+	Dir string `mapstructure:"dir"`
+	// InMemory keeps everything in memory, where it ends with the process, false.
+	InMemory bool `mapstructure:"in-memory"`
+	// SnapshotPeriod is how often the instances that beat are written down, if they
+	// changed, 30s. They are written at the end in any case.
+	SnapshotPeriod time.Duration `mapstructure:"snapshot-period"`
 }
 
 // CoreProperties is the block nacos.core.
@@ -28,9 +55,47 @@ type CoreProperties struct {
 
 // AuthProperties is the block nacos.core.auth.
 type AuthProperties struct {
-	// Enabled asks for authentication, false. True stops the start, since this
-	// server has none yet.
+	// Enabled asks for a token or a name and password, and lets nobody do what no
+	// permission allows, false.
 	Enabled bool `mapstructure:"enabled"`
+	// Default are the settings of the one kind of authentication there is.
+	Default AuthDefaultProperties `mapstructure:"default"`
+	// Enable holds what Nacos can trust besides; nothing of it can be switched on.
+	Enable AuthEnableProperties `mapstructure:"enable"`
+}
+
+// AuthDefaultProperties is the block nacos.core.auth.default.
+type AuthDefaultProperties struct {
+	// Token are the settings of login tokens.
+	Token TokenProperties `mapstructure:"token"`
+}
+
+// TokenProperties is the block nacos.core.auth.default.token.
+type TokenProperties struct {
+	// Secret is what tokens are signed with.
+	Secret TokenSecretProperties `mapstructure:"secret"`
+	// Expire is how long they are valid.
+	Expire TokenExpireProperties `mapstructure:"expire"`
+}
+
+// TokenSecretProperties is the block nacos.core.auth.default.token.secret.
+type TokenSecretProperties struct {
+	// Key is 32 random bytes or more in base64; "" has one made and kept with the
+	// data.
+	Key string `mapstructure:"key"`
+}
+
+// TokenExpireProperties is the block nacos.core.auth.default.token.expire.
+type TokenExpireProperties struct {
+	// Seconds is how long a token is valid, 18000.
+	Seconds int `mapstructure:"seconds"`
+}
+
+// AuthEnableProperties is the block nacos.core.auth.enable.
+type AuthEnableProperties struct {
+	// UserAgentAuthWhite would let whoever calls himself Nacos-Server do everything.
+	// True stops the start.
+	UserAgentAuthWhite bool `mapstructure:"userAgentAuthWhite"`
 }
 
 // NamingProperties is the block nacos.naming.
@@ -67,37 +132,111 @@ type PushProperties struct {
 	// It keeps a client from having somebody else pushed to, and cannot be used
 	// when clients come through a proxy.
 	RequesterOnly bool `mapstructure:"requester-only"`
+	// Window is the time after a push in which further changes of that service are
+	// gathered, 500ms.
+	Window time.Duration `mapstructure:"window"`
+	// MaxSubscriptions bounds all subscriptions, 200000; who comes later polls.
+	MaxSubscriptions int `mapstructure:"max-subscriptions"`
+	// MaxPerService bounds the subscriptions of one service, 20000.
+	MaxPerService int `mapstructure:"max-per-service"`
+	// RatePerHost bounds the datagrams a second to one IP address, 200.
+	RatePerHost int `mapstructure:"rate-per-host"`
+}
+
+// ProbeProperties is the block nacos.probe. How often and how patiently is asked
+// are switches.
+type ProbeProperties struct {
+	// Workers bounds the probes that are under way at the same time, 256.
+	Workers int `mapstructure:"workers"`
+}
+
+// InetUtilsProperties is the block nacos.inetutils.
+type InetUtilsProperties struct {
+	// IPAddress is the address this server is shown with; "" is the one it listens
+	// on, or one of the machine's.
+	IPAddress string `mapstructure:"ip-address"`
 }
 
 // DefaultProperties returns the defaults of the block nacos.
 func DefaultProperties() Properties {
-	return Properties{Naming: NamingProperties{
-		ExpireInstance: true,
-		EmptyService: EmptyServiceProperties{
-			AutoClean: true,
-			Clean:     CleanProperties{InitialDelayMS: 50_000, PeriodTimeMS: 30_000},
+	return Properties{
+		Storage: StorageProperties{Dir: "./rollcall-data", SnapshotPeriod: 30 * time.Second},
+		Naming: NamingProperties{
+			ExpireInstance: true,
+			EmptyService: EmptyServiceProperties{
+				AutoClean: true,
+				Clean:     CleanProperties{InitialDelayMS: 50_000, PeriodTimeMS: 30_000},
+			},
 		},
-	}}
+		Push: PushProperties{
+			Window: 500 * time.Millisecond, MaxSubscriptions: 200_000, MaxPerService: 20_000, RatePerHost: 200,
+		},
+		Probe: ProbeProperties{Workers: probe.DefaultWorkers},
+		Core: CoreProperties{Auth: AuthProperties{Default: AuthDefaultProperties{Token: TokenProperties{
+			Expire: TokenExpireProperties{Seconds: int(auth.DefaultTokenTTL / time.Second)},
+		}}}},
+		LameDuck: time.Second,
+	}
 }
+
+// maxLameDuck keeps the whole stop within the time that platforms give.
+const maxLameDuck = 20 * time.Second
 
 // Validate reports every value that cannot work.
 func (p *Properties) Validate() error {
 	var errs []error
-	if p.Core.Auth.Enabled {
-		errs = append(errs, errors.New("core.auth.enabled: authentication is not offered yet, so it must be false"))
+	bad := func(key, format string, args ...any) {
+		errs = append(errs, errors.New(key+": "+fmt.Sprintf(format, args...)))
 	}
-	if p.Naming.EmptyService.Clean.InitialDelayMS < 1 {
-		errs = append(errs, errors.New("naming.empty-service.clean.initial-delay-ms: must be 1 or more"))
+	atLeast := func(key string, value, least int) {
+		if value < least {
+			bad(key, "must be %d or more", least)
+		}
 	}
-	if p.Naming.EmptyService.Clean.PeriodTimeMS < 1 {
-		errs = append(errs, errors.New("naming.empty-service.clean.period-time-ms: must be 1 or more"))
+	if !p.Storage.InMemory && strings.TrimSpace(p.Storage.Dir) == "" {
+		bad("storage.dir", "is empty; set storage.in-memory to keep nothing")
+	}
+	if p.Storage.SnapshotPeriod < time.Second {
+		bad("storage.snapshot-period", "must be 1s or more")
+	}
+	if p.LameDuck < 0 || p.LameDuck > maxLameDuck {
+		bad("lame-duck", "must be 0s to %s", maxLameDuck)
+	}
+	atLeast("naming.empty-service.clean.initial-delay-ms", p.Naming.EmptyService.Clean.InitialDelayMS, 1)
+	atLeast("naming.empty-service.clean.period-time-ms", p.Naming.EmptyService.Clean.PeriodTimeMS, 1)
+	atLeast("push.max-subscriptions", p.Push.MaxSubscriptions, 1)
+	atLeast("push.max-per-service", p.Push.MaxPerService, 1)
+	atLeast("push.rate-per-host", p.Push.RatePerHost, 1)
+	atLeast("probe.workers", p.Probe.Workers, 2)
+	if p.Push.Window < time.Millisecond {
+		bad("push.window", "must be 1ms or more")
 	}
 	if p.Push.Address != "" {
 		if _, err := netip.ParseAddr(p.Push.Address); err != nil {
-			errs = append(errs, errors.New("push.address: must be an IP address"))
+			bad("push.address", "must be an IP address")
 		}
 	}
+	return errors.Join(append(errs, p.Core.Auth.validate())...)
+}
+
+func (p *AuthProperties) validate() error {
+	var errs []error
+	if key := p.Default.Token.Secret.Key; key != "" {
+		if _, err := auth.ParseKey(key); err != nil {
+			errs = append(errs, fmt.Errorf("core.auth.default.token.secret.key: %w", err))
+		}
+	}
+	if p.Default.Token.Expire.Seconds < 1 {
+		errs = append(errs, errors.New("core.auth.default.token.expire.seconds: must be 1 or more"))
+	}
+	if p.Enable.UserAgentAuthWhite {
+		errs = append(errs, errors.New("core.auth.enable.userAgentAuthWhite: no agent is trusted here, so it must be false"))
+	}
 	return errors.Join(errs...)
+}
+
+func (p *AuthProperties) ttl() time.Duration {
+	return time.Duration(p.Default.Token.Expire.Seconds) * time.Second
 }
 
 func (p *Properties) naming() naming.Options {
@@ -111,5 +250,8 @@ func (p *Properties) naming() naming.Options {
 }
 
 func (p *Properties) push() push.Options {
-	return push.Options{RequesterOnly: p.Push.RequesterOnly}
+	return push.Options{
+		RequesterOnly: p.Push.RequesterOnly, Window: p.Push.Window, MaxSubscriptions: p.Push.MaxSubscriptions,
+		MaxPerService: p.Push.MaxPerService, RatePerHost: p.Push.RatePerHost,
+	}
 }

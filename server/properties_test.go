@@ -1,6 +1,7 @@
 package server
 
 import (
+	"path/filepath"
 	"runtime/debug"
 	"testing"
 	"time"
@@ -18,7 +19,10 @@ func read(t *testing.T, opts ...fx.Option) (Properties, autoconfig.ServerPropert
 	var p Properties
 	var web autoconfig.ServerProperties
 	var store *naming.Store
-	app, err := autoconfig.New(append([]fx.Option{Module, fx.Populate(&p, &web, &store)}, opts...)...)
+	t.Chdir(t.TempDir()) // the data directory is a relative path by default
+	app, err := autoconfig.New(append([]fx.Option{
+		Module, fx.Populate(&p, &web, &store), autoconfig.Default("nacos.lame-duck", "0s"),
+	}, opts...)...)
 	if err == nil {
 		require.NoError(t, app.Start(t.Context()))
 		require.NoError(t, app.Stop(t.Context()))
@@ -28,7 +32,9 @@ func read(t *testing.T, opts ...fx.Option) (Properties, autoconfig.ServerPropert
 
 func TestProperties_SampleIsTheDefaults(t *testing.T) {
 	free := autoconfig.Property("server.port", 0)
-	p, web, err := read(t, autoconfig.ConfigFile("../configs/server.yaml"), free)
+	sample, err := filepath.Abs("../configs/server.yaml")
+	require.NoError(t, err)
+	p, web, err := read(t, autoconfig.ConfigFile(sample), free)
 	require.NoError(t, err)
 	require.Equal(t, DefaultProperties(), p)
 	_, defaults, err := read(t, autoconfig.ConfigYAML("{}"), free)
@@ -54,11 +60,18 @@ nacos.naming.empty-service.clean.period-time-ms: 2000
 
 func TestProperties_MistakesStopTheStart(t *testing.T) {
 	for yaml, want := range map[string]string{
-		"nacos: {core: {auth: {enabled: true}}}":                            "authentication is not offered yet",
-		"nacos: {push: {address: localhost}}":                               "nacos.push.address",
-		"nacos: {naming: {empty-service: {clean: {period-time-ms: 0}}}}":    "nacos.naming.empty-service.clean.period-time-ms",
-		"nacos: {naming: {empty-service: {clean: {initial-delay-ms: -1}}}}": "nacos.naming.empty-service.clean.initial-delay-ms",
-		"nacos: {naming: {expireInstance: perhaps}}":                        "nacos.naming.expireInstance",
+		"nacos: {core: {auth: {enable: {userAgentAuthWhite: true}}}}":          "no agent is trusted",
+		"nacos: {core: {auth: {default: {token: {secret: {key: c2hvcnQ=}}}}}}": "nacos.core.auth.default.token.secret.key",
+		"nacos: {core: {auth: {default: {token: {expire: {seconds: 0}}}}}}":    "nacos.core.auth.default.token.expire.seconds",
+		"nacos: {storage: {dir: ''}}":                                          "nacos.storage.dir",
+		"nacos: {storage: {snapshot-period: 1ms}}":                             "nacos.storage.snapshot-period",
+		"nacos: {lame-duck: 1h}":                                               "nacos.lame-duck",
+		"nacos: {probe: {workers: 0}}":                                         "nacos.probe.workers",
+		"nacos: {push: {window: 0s, max-subscriptions: 0}}":                    "nacos.push.max-subscriptions",
+		"nacos: {push: {address: localhost}}":                                  "nacos.push.address",
+		"nacos: {naming: {empty-service: {clean: {period-time-ms: 0}}}}":       "nacos.naming.empty-service.clean.period-time-ms",
+		"nacos: {naming: {empty-service: {clean: {initial-delay-ms: -1}}}}":    "nacos.naming.empty-service.clean.initial-delay-ms",
+		"nacos: {naming: {expireInstance: perhaps}}":                           "nacos.naming.expireInstance",
 	} {
 		_, _, err := read(t, autoconfig.ConfigYAML(yaml))
 		require.ErrorContains(t, err, want)

@@ -17,6 +17,8 @@ type answer struct {
 	status      int
 	contentType []string
 	body        []byte
+	// authorization is the header of that name; a login has one.
+	authorization string
 	// pooled is where the body goes back to when it was sent; nil for none.
 	pooled *sync.Pool
 }
@@ -26,6 +28,7 @@ var (
 	textType = []string{"text/plain;charset=UTF-8"}
 	jsonType = []string{"application/json;charset=UTF-8"}
 	nosniff  = []string{"nosniff"}
+	noStore  = []string{"no-store"}
 )
 
 // ok is the answer of most changes, without a newline.
@@ -54,6 +57,10 @@ func write(c *gin.Context, status int, a answer) {
 	if a.contentType != nil {
 		h["Content-Type"] = a.contentType
 	}
+	if a.authorization != "" {
+		h.Set("Authorization", a.authorization)
+		h["Cache-Control"] = noStore
+	}
 	c.Status(status)
 	if len(a.body) == 0 {
 		c.Writer.WriteHeaderNow()
@@ -69,7 +76,8 @@ func write(c *gin.Context, status int, a answer) {
 // maxPooled bounds what a pool keeps for a rare large answer.
 const maxPooled = 1 << 20
 
-// handler makes a route's gin handler: gate, parameters, answer or error.
+// handler makes a route's gin handler: gate, parameters, authorisation, answer or
+// error.
 func (a *API) handler(r Route) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if !r.Always && !a.gate(c) {
@@ -77,6 +85,10 @@ func (a *API) handler(r Route) gin.HandlerFunc {
 		}
 		call, err := newCall(c)
 		if err != nil {
+			a.fail(c, err)
+			return
+		}
+		if err := a.authorize(r, call); err != nil {
 			a.fail(c, err)
 			return
 		}

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
 	"github.com/rollcall-go/rollcall/server/naming"
 	"github.com/rollcall-go/rollcall/server/push"
+	"github.com/rollcall-go/rollcall/server/state"
 )
 
 // Pusher is the part of a [push.Server] that requests need.
@@ -18,20 +20,45 @@ type Pusher interface {
 	Subscribe(push.Request) bool
 	// Subscribers lists the subscriptions of services.
 	Subscribers(match func(wire.ServiceKey) bool) []push.Subscriber
+	// Counts are the datagrams since the start.
+	Counts() push.Counts
+	// Pending lists datagrams that wait for an acknowledgement, at most so many.
+	Pending(most int) []push.Pending
 }
 
-// Options says what an [API] needs. Store, Switches and Push are required.
+// Options says what an [API] needs. All but Node, Unready and Logger are
+// required.
 type Options struct {
 	// Store holds the services.
 	Store *naming.Store
 	// Switches are the settings that can be changed while the server runs; the
 	// same that the store has.
 	Switches *naming.Switches
+	// State is the replicated state that persistent instances, settings and users
+	// are read from; whoever applies it brings it to Store and Switches before a
+	// proposal returns.
+	State *state.State
+	// Proposer changes that state.
+	Proposer state.Proposer
 	// Push takes subscriptions.
 	Push Pusher
-	// Ready reports whether the server wants traffic; nil is always. It decides
-	// the readiness endpoint only: who asks all the same is answered.
-	Ready func() bool
+	// Auth knows who callers are. It is needed for logins also while
+	// authentication is off.
+	Auth Authenticator
+	// AuthEnabled refuses what a route's Access does not allow.
+	AuthEnabled bool
+	// Node says who this server is; nil is 127.0.0.1:8848.
+	Node func() Node
+	// Unready says what is missing for naming calls to be accepted, in words for
+	// an operator; nil or nothing is ready. While something is missing they are
+	// answered with 503.
+	Unready func() []string
+	// Limited says what does not work though the server is ready; nil or nothing
+	// is all works.
+	Limited func() string
+	// Stopping says that the server wants no new traffic but answers what comes;
+	// nil is never.
+	Stopping func() bool
 	// Logger gets internal errors; nil discards them.
 	Logger *slog.Logger
 }
@@ -40,25 +67,50 @@ type Options struct {
 type API struct {
 	store    *naming.Store
 	switches *naming.Switches
+	state    *state.State
+	proposer state.Proposer
 	push     Pusher
-	ready    func() bool
+	auth     Authenticator
+	authOn   bool
+	node     func() Node
+	loading  func() []string
+	limited  func() string
+	stopping func() bool
 	logger   *slog.Logger
 	buffers  sync.Pool // of *[]byte, for lists
+
+	// pushBase are the counts when an operator reset them; nil for never.
+	pushBase atomic.Pointer[push.Counts]
 }
 
 // New returns an API; [API.Mount] puts it on an engine.
 func New(o Options) (*API, error) {
-	if o.Store == nil || o.Switches == nil || o.Push == nil {
-		return nil, errors.New("api: Store, Switches and Push are required")
+	if o.Store == nil || o.Switches == nil || o.State == nil || o.Proposer == nil || o.Push == nil || o.Auth == nil {
+		return nil, errors.New("api: Store, Switches, State, Proposer, Push and Auth are required")
 	}
-	if o.Ready == nil {
-		o.Ready = func() bool { return true }
+	if o.Node == nil {
+		o.Node = func() Node { return Node{IP: "127.0.0.1", Port: defaultNodePort} }
+	}
+	if o.Unready == nil {
+		o.Unready = func() []string { return nil }
+	}
+	if o.Limited == nil {
+		o.Limited = func() string { return "" }
+	}
+	if o.Stopping == nil {
+		o.Stopping = func() bool { return false }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &API{store: o.Store, switches: o.Switches, push: o.Push, ready: o.Ready, logger: o.Logger}, nil
+	return &API{
+		store: o.Store, switches: o.Switches, state: o.State, proposer: o.Proposer, push: o.Push,
+		auth: o.Auth, authOn: o.AuthEnabled, node: o.Node, loading: o.Unready, limited: o.Limited, stopping: o.Stopping, logger: o.Logger,
+	}, nil
 }
+
+// defaultNodePort is Nacos' port.
+const defaultNodePort = 8848
 
 // Mount adds the routes to an engine, with and without a trailing slash, and
 // answers whatever no route matches. The engine sees paths without the context

@@ -14,6 +14,10 @@ func (a *API) beat(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	return a.beatOf(c, k)
+}
+
+func (a *API) beatOf(c *call, k wire.ServiceKey) (answer, error) {
 	port, err := c.Int("port", 0)
 	if err != nil {
 		return answer{}, err
@@ -33,8 +37,10 @@ func (a *API) beat(c *call) (answer, error) {
 		return answer{}, err
 	}
 	ik := naming.InstanceKey{Cluster: cluster, IP: ip, Port: port}
-	if full != nil && !full.Ephemeral && !a.exists(k, ik) {
-		return answer{}, errPersistent
+	if full != nil && !full.Ephemeral {
+		if err := a.registerByBeat(c, k, ik, full); err != nil {
+			return answer{}, err
+		}
 	}
 	result, err := a.store.Beat(k, ik, full)
 	if err != nil {
@@ -44,4 +50,20 @@ func (a *API) beat(c *call) (answer, error) {
 		return jsonBytes(wire.AppendUnknownReply(nil, result.Interval.Milliseconds())), nil
 	}
 	return jsonBytes(wire.AppendKnownReply(nil, result.Interval.Milliseconds(), a.switches.Load().LightBeatEnabled)), nil
+}
+
+// registerByBeat makes the persistent instance that a document is about, unless
+// there is one at that address.
+func (a *API) registerByBeat(c *call, k wire.ServiceKey, ik naming.InstanceKey, full *wire.Beat) error {
+	r, err := a.store.CheckPersistent(k, naming.Registration{
+		InstanceKey: ik, Weight: wire.ClampWeight(full.Weight), Enabled: true, Healthy: true, Metadata: full.Metadata,
+	}, false)
+	if err != nil {
+		return err
+	}
+	if ephemeral, persistent := a.find(k, r.InstanceKey); ephemeral != nil || persistent != nil {
+		return nil
+	}
+	_, err = a.registerPersistent(c, k, r)
+	return err
 }

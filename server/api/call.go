@@ -1,14 +1,18 @@
 package api
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
+	"github.com/rollcall-go/rollcall/server/auth"
 )
 
 // maxBody bounds a form body. A beat or a registration has a few hundred bytes,
@@ -20,30 +24,64 @@ const maxBody = 1 << 20
 type call struct {
 	wire.Params
 	request *http.Request
+	writer  http.ResponseWriter
+	form    []byte // the body, where it holds parameters
+	// user is who sent the request, where the route asks for that.
+	user auth.Principal
 }
 
 func newCall(c *gin.Context) (*call, error) {
 	r := c.Request
 	var body []byte
 	if hasForm(r) {
-		if r.ContentLength > maxBody {
-			return nil, errBodyTooLarge
-		}
-		boundRead(c.Writer)
 		var err error
-		body, err = io.ReadAll(http.MaxBytesReader(c.Writer, r.Body, maxBody))
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			return nil, errBodyTooLarge
-		}
-		if err != nil {
-			return nil, wire.BadRequestf("the body cannot be read")
+		if body, err = readBody(c.Writer, r); err != nil {
+			return nil, err
 		}
 	}
 	params, err := wire.ParseParams(r.URL.RawQuery, body)
 	if err != nil {
 		return nil, err
 	}
-	return &call{Params: params, request: r}, nil
+	return &call{Params: params, request: r, writer: c.Writer, form: body}, nil
+}
+
+// readBody reads a body of bounded size in bounded time.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength > maxBody {
+		return nil, errBodyTooLarge
+	}
+	boundRead(w)
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return nil, errBodyTooLarge
+	}
+	if err != nil {
+		return nil, wire.BadRequestf("the body cannot be read")
+	}
+	return body, nil
+}
+
+// document reads a body that is one JSON document, whatever its content type
+// says; servers send it encoded like a parameter, or plain.
+func (c *call) document(into any) error {
+	body := c.form
+	if body == nil {
+		var err error
+		if body, err = readBody(c.writer, c.request); err != nil {
+			return err
+		}
+	}
+	text := string(bytes.TrimSpace(body))
+	if strings.HasPrefix(text, "%") {
+		if decoded, err := url.QueryUnescape(text); err == nil {
+			text = decoded
+		}
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return wire.BadRequest("the body is not the JSON document that is expected here")
+	}
+	return nil
 }
 
 // hasForm reports whether the request has a body that holds parameters. Nacos

@@ -1,10 +1,6 @@
 package api
 
-import (
-	"testing"
-
-	"github.com/stretchr/testify/require"
-)
+import "testing"
 
 func TestConsole_ServerState(t *testing.T) {
 	f := newFixture(t)
@@ -18,34 +14,17 @@ func TestSB24_Health(t *testing.T) {
 	f.want("200 ok", "PUT operator/switches", "entry", "overriddenServerStatus", "value", "DOWN")
 	f.want("503 Naming is not in readiness: the server status is DOWN", "GET /v1/console/health/readiness")
 	f.want("200 ok", "PUT operator/switches", "entry", "overriddenServerStatus", "value", "null")
-	f.ready = false
-	f.want("503 Naming is not in readiness: the server is starting or stopping", "GET /v1/console/health/readiness")
+	f.limited = "persistent data cannot be changed"
+	f.want("200 OK, but persistent data cannot be changed", "GET /v1/console/health/readiness")
+	f.stopping = true
+	f.want("503 Naming is not in readiness: the server is stopping", "GET /v1/console/health/readiness")
 	f.want("200 OK", "GET /v1/console/health/liveness")
 	f.wantStatus(200, "GET instance/list", "serviceName", "s")
-}
 
-func TestConsole_Namespaces(t *testing.T) {
-	f := newFixture(t)
-	f.want("200 ok", "POST instance", "serviceName", "s", "ip", "192.0.2.7", "port", "80", "namespaceId", "blue")
-	f.want("200 ok", "POST instance", "serviceName", "s", "ip", "192.0.2.7", "port", "80")
-	const path = "GET /v1/console/namespaces"
-	f.want(`200 {"code":200,"message":null,"data":[{"namespace":"","namespaceShowName":"public","quota":200,"configCount":0,"type":0},`+
-		`{"namespace":"blue","namespaceShowName":"blue","quota":200,"configCount":0,"type":2}]}`, path)
-	f.want(`200 {"namespace":"blue","namespaceShowName":"blue","quota":200,"configCount":0,"type":2,"namespaceDesc":""}`,
-		path, "show", "all", "namespaceId", "blue")
-	f.want(`200 {"namespace":"","namespaceShowName":"public","quota":200,"configCount":0,"type":0,"namespaceDesc":""}`,
-		path, "show", "all", "namespaceId", "")
-	f.wantStatus(404, path, "show", "all", "namespaceId", "red")
-	require.Equal(t, "true", f.wantStatus(200, path, "checkNamespaceIdExist", "true", "customNamespaceId", "blue"))
-	require.Equal(t, "false", f.wantStatus(200, path, "checkNamespaceIdExist", "true", "customNamespaceId", "red"))
-	for _, request := range []string{"POST", "PUT", "DELETE"} {
-		require.Contains(t, f.wantStatus(501, request+" /v1/console/namespaces", "customNamespaceId", "x"), "cannot be created")
-	}
-}
-
-func TestLoginIsRefusedHonestly(t *testing.T) {
-	f := newFixture(t)
-	for _, path := range []string{"/v1/auth/login", "/v1/auth/users/login"} {
-		require.Contains(t, f.wantStatus(501, "POST "+path, "username", "nacos", "password", "nacos"), "authentication is not offered yet")
-	}
+	f.stopping, f.unready = false, []string{"the instances are being loaded", "the users too"}
+	f.want("503 Naming is not in readiness: the instances are being loaded; the users too", "GET /v1/console/health/readiness")
+	f.want("200 OK", "GET /v1/console/health/liveness")
+	f.want("503 server is STARTING now, please try again later!", "GET instance/list", "serviceName", "s")
+	f.want("200 ok", "PUT operator/switches", "entry", "overriddenServerStatus", "value", "UP")
+	f.want("503 server is STARTING now, please try again later!", "GET instance/list", "serviceName", "s")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
+	"github.com/rollcall-go/rollcall/server/auth"
 )
 
 // statusError is an error with the status it is answered with.
@@ -24,23 +25,10 @@ func notFoundf(format string, args ...any) error {
 	return &statusError{http.StatusNotFound, fmt.Sprintf(format, args...)}
 }
 
-var (
-	errBodyTooLarge = &statusError{
-		http.StatusRequestEntityTooLarge,
-		fmt.Sprintf("the body is larger than %d bytes", maxBody),
-	}
-	errPersistent = &statusError{
-		http.StatusNotImplemented,
-		"persistent instances (ephemeral=false) are not offered yet; nothing was stored",
-	}
-)
-
-const (
-	authNotOffered = "authentication is not offered yet: every request is accepted without a token; " +
-		"leave the user name out of the client's settings"
-	namespacesNotOffered = "namespaces cannot be created, changed or deleted yet; " +
-		"any namespaceId can be used without that"
-)
+var errBodyTooLarge = &statusError{
+	http.StatusRequestEntityTooLarge,
+	fmt.Sprintf("the body is larger than %d bytes", maxBody),
+}
 
 // notOffered is the handler of an endpoint that clients know and this server
 // refuses on purpose.
@@ -56,11 +44,18 @@ func notOffered(message string) handle {
 func (a *API) fail(c *gin.Context, err error) {
 	var withStatus *statusError
 	var bad wire.BadRequest
+	var rule auth.RuleError
 	switch {
+	case refused(c, err):
 	case errors.As(err, &withStatus):
 		write(c, withStatus.status, caused(withStatus.message))
 	case errors.As(err, &bad):
 		write(c, http.StatusBadRequest, caused(string(bad)))
+	case errors.As(err, &rule):
+		write(c, http.StatusBadRequest, caused(string(rule)))
+	case c.Request.Context().Err() != nil:
+		// Nobody waits for the answer any more.
+		write(c, http.StatusServiceUnavailable, answer{})
 	default:
 		a.logger.Error("request failed", "method", c.Request.Method, "route", c.FullPath(), "error", err)
 		write(c, http.StatusInternalServerError, answer{})

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -14,8 +15,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
+	"github.com/rollcall-go/rollcall/server/auth"
 	"github.com/rollcall-go/rollcall/server/naming"
+	"github.com/rollcall-go/rollcall/server/projection"
 	"github.com/rollcall-go/rollcall/server/push"
+	"github.com/rollcall-go/rollcall/server/state"
 )
 
 func TestMain(m *testing.M) {
@@ -37,24 +41,66 @@ type fixture struct {
 	api      *API
 	store    *naming.Store
 	switches *naming.Switches
+	state    *state.State
+	proposer *direct
 	push     *fakePush
 	agent    string
-	form     bool // writes send their parameters in the body
-	ready    bool
+	token    string // sent as the parameter accessToken
+	form     bool   // writes send their parameters in the body
+	unready  []string
+	limited  string
+	stopping bool
 }
 
-func newFixture(t testing.TB) *fixture {
+// direct applies proposals at once, or refuses them with an error.
+type direct struct {
+	*state.State
+	err error
+}
+
+func (d *direct) Propose(_ context.Context, command []byte) (any, error) {
+	if d.err != nil {
+		return nil, d.err
+	}
+	if err := d.Check(command); err != nil {
+		return nil, err
+	}
+	return d.Apply(command)
+}
+
+func newFixture(t testing.TB, change ...func(*Options)) *fixture {
 	t.Helper()
-	f := &fixture{t: t, engine: gin.New(), push: &fakePush{accept: true}, ready: true, switches: naming.NewSwitches()}
+	f := &fixture{t: t, engine: gin.New(), push: &fakePush{accept: true}, switches: naming.NewSwitches(), state: state.New()}
+	f.proposer = &direct{State: f.state}
 	f.store = naming.New(naming.Options{Switches: f.switches})
 	t.Cleanup(func() { require.NoError(t, f.store.Close()) })
-	var err error
-	f.api, err = New(Options{
-		Store: f.store, Switches: f.switches, Push: f.push, Ready: func() bool { return f.ready },
-	})
+	f.state.OnApply(projection.New(f.store, f.switches, nil).Apply)
+	key, err := auth.ParseKey("ZmVkY2JhOTg3NjU0MzIxMDAxMjM0NTY3ODlhYmNkZWY=")
+	require.NoError(t, err)
+	authenticator, err := auth.New(auth.Options{Users: projection.Users{State: f.state}, Key: key, Installation: "here"})
+	require.NoError(t, err)
+	o := Options{
+		Store: f.store, Switches: f.switches, State: f.state, Proposer: f.proposer, Push: f.push, Auth: authenticator,
+		Node:    func() Node { return Node{"192.0.2.200", 8848} },
+		Unready: func() []string { return f.unready }, Limited: func() string { return f.limited },
+		Stopping: func() bool { return f.stopping },
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	f.api, err = New(o)
 	require.NoError(t, err)
 	f.api.Mount(f.engine)
 	return f
+}
+
+// apply has commands applied to the state.
+func (f *fixture) apply(commands ...state.Command) {
+	f.t.Helper()
+	for _, c := range commands {
+		_, err := state.Propose(context.Background(), f.proposer, c)
+		require.NoError(f.t, err)
+	}
 }
 
 // bothWays runs a scenario with the parameters of writes in the query and in a
@@ -83,6 +129,9 @@ func (f *fixture) send(request string, pairs ...string) *httptest.ResponseRecord
 	values := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
 		values.Set(pairs[i], pairs[i+1])
+	}
+	if f.token != "" {
+		values.Set("accessToken", f.token)
 	}
 	var r *http.Request
 	if f.form && method != http.MethodGet {
@@ -113,7 +162,7 @@ func (f *fixture) want(answer, request string, pairs ...string) {
 	w := f.send(request, pairs...)
 	require.Equal(f.t, answer, strconv.Itoa(w.Code)+" "+w.Body.String(), "%s %v", request, pairs)
 	contentType := "text/plain;charset=UTF-8"
-	if strings.HasPrefix(w.Body.String(), "{") && w.Code == http.StatusOK {
+	if strings.HasPrefix(w.Body.String(), "{") || strings.HasPrefix(w.Body.String(), "[") {
 		contentType = "application/json;charset=UTF-8"
 	}
 	require.Equal(f.t, contentType, w.Header().Get("Content-Type"))
@@ -150,7 +199,13 @@ type fakePush struct {
 	accept      bool
 	requests    []push.Request
 	subscribers []push.Subscriber
+	counts      push.Counts
+	pending     []push.Pending
 }
+
+func (p *fakePush) Counts() push.Counts { return p.counts }
+
+func (p *fakePush) Pending(most int) []push.Pending { return p.pending[:min(most, len(p.pending))] }
 
 func (p *fakePush) Subscribe(r push.Request) bool {
 	p.requests = append(p.requests, r)

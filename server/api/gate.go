@@ -10,10 +10,16 @@ import (
 // statusUp is the only status in which everything is served.
 const statusUp = "UP"
 
-// status is the server's own: what an operator has set by the switch
-// overriddenServerStatus, else UP. Everything is in place before the web server
-// listens, so there is no request that could see another one.
+// statusStarting is the status until everything is loaded.
+const statusStarting = "STARTING"
+
+// status is the server's own: STARTING until everything is in place, which no
+// switch overrules; then what an operator has set by overriddenServerStatus, else
+// UP.
 func (a *API) status() string {
+	if len(a.loading()) > 0 {
+		return statusStarting
+	}
 	if s := a.switches.Load().OverriddenServerStatus; s != nil && *s != "" {
 		return *s
 	}

@@ -51,18 +51,13 @@ func (c *call) registration() (wire.ServiceKey, naming.Registration, error) {
 	return k, r, nil
 }
 
-// persistent reports whether a request means a persistent instance.
-func (a *API) persistent(c *call) bool {
-	return !c.LooseBool(a.switches.Load().DefaultInstanceEphemeral, "ephemeral")
-}
-
 func (a *API) registerInstance(c *call) (answer, error) {
 	k, r, err := c.registration()
 	if err != nil {
 		return answer{}, err
 	}
 	if a.persistent(c) {
-		return answer{}, errPersistent
+		return a.registerPersistent(c, k, r)
 	}
 	return ok, a.store.Register(k, r)
 }
@@ -75,7 +70,7 @@ func (a *API) updateInstance(c *call) (answer, error) {
 		return answer{}, err
 	}
 	if a.persistent(c) {
-		return answer{}, errPersistent
+		return a.updatePersistent(c, k, r)
 	}
 	return ok, a.store.Update(k, r, c.agent().GroupedNames())
 }
@@ -113,30 +108,47 @@ func (a *API) patchInstance(c *call) (answer, error) {
 	if app := c.Get("app"); app != "" {
 		p.App = &app
 	}
+	if _, persistent := a.find(k, ik); persistent != nil {
+		return a.patchPersistent(c, k, ik, p)
+	}
 	return ok, a.store.Patch(k, ik, p)
 }
 
-// deregisterInstance removes an instance. What is not there is removed already;
-// only a flag that contradicts the one instance at that address is an error
-// (SB-26).
+// deregisterInstance removes an instance. What is not there is removed already.
+// Without the parameter ephemeral the one at that address is meant, whatever its
+// kind; a parameter that contradicts the only one there is an error, and where
+// both kinds are it selects (SB-26).
 func (a *API) deregisterInstance(c *call) (answer, error) {
 	k, r, err := c.registration()
 	if err != nil {
 		return answer{}, err
 	}
-	if !c.LooseBool(true, "ephemeral") && a.exists(k, r.InstanceKey) {
+	wantPersistent := a.persistent(c)
+	switch ephemeral, persistent := a.find(k, r.InstanceKey); {
+	case ephemeral != nil && persistent != nil:
+	case ephemeral == nil && persistent == nil:
+		return ok, nil
+	case c.Get("ephemeral") == "":
+		wantPersistent = persistent != nil
+	case wantPersistent && persistent == nil:
 		return answer{}, wire.BadRequest("the instance is ephemeral, and ephemeral=false was asked for; nothing was removed")
+	case !wantPersistent && ephemeral == nil:
+		return answer{}, wire.BadRequest("the instance is persistent, and ephemeral=true was asked for; nothing was removed")
+	}
+	if wantPersistent {
+		return a.deregisterPersistent(c, k, r.InstanceKey)
 	}
 	return ok, a.store.Deregister(k, r.InstanceKey)
 }
 
-func (a *API) exists(k wire.ServiceKey, ik naming.InstanceKey) bool {
+// find returns the instances at an address, of which there can be one of each
+// kind; nil for none.
+func (a *API) find(k wire.ServiceKey, ik naming.InstanceKey) (ephemeral, persistent *naming.Instance) {
 	revision, found := a.store.Lookup(k)
 	if !found {
-		return false
+		return nil, nil
 	}
-	_, found = revision.Get(ik)
-	return found
+	return revision.Find(ik)
 }
 
 // instanceDetail shows one instance with its real health, never the one that

@@ -146,22 +146,6 @@ func TestSB26_Deregistering(t *testing.T) {
 	})
 }
 
-func TestPersistentInstancesAreRefused(t *testing.T) {
-	bothWays(t, func(t *testing.T, f *fixture) {
-		const refused = "501 caused: persistent instances (ephemeral=false) are not offered yet; nothing was stored;"
-		at := []string{"serviceName", "p", "ip", "192.0.2.50", "port", "80"}
-		for _, value := range []string{"false", "no", "0", "1"} {
-			f.want(refused, "POST instance", append(at, "ephemeral", value)...)
-			f.want(refused, "PUT instance", append(at, "ephemeral", value)...)
-		}
-		f.want(refused, "PUT instance/beat", append(at, "beat", `{"ip":"192.0.2.50","port":80,"ephemeral":false}`)...)
-		f.want("200 ok", "PUT operator/switches", "entry", "defaultInstanceEphemeral", "value", "false")
-		f.want(refused, "POST instance", at...)
-		f.want("404 caused: service DEFAULT_GROUP@@p is not found!;", "GET service", "serviceName", "p")
-		f.want("200 ok", "POST instance", append(at, "ephemeral", "true")...)
-	})
-}
-
 func TestUpdate_JavaMustNameWhatExists(t *testing.T) {
 	bothWays(t, func(t *testing.T, f *fixture) {
 		at := []string{"serviceName", "u", "ip", "192.0.2.60", "port", "80"}

@@ -18,6 +18,10 @@ func (a *API) listInstances(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	return a.listOf(c, k)
+}
+
+func (a *API) listOf(c *call, k wire.ServiceKey) (answer, error) {
 	udpPort, err := c.Int("udpPort", 0)
 	if err != nil {
 		return answer{}, err

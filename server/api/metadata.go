@@ -3,35 +3,31 @@ package api
 import (
 	"encoding/json"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
 	"github.com/rollcall-go/rollcall/server/naming"
+	"github.com/rollcall-go/rollcall/server/state"
 )
 
 // mergeMetadata sets keys in the metadata of several instances.
 func (a *API) mergeMetadata(c *call) (answer, error) {
-	return a.metadataBatch(c, func(k wire.ServiceKey, keys []naming.InstanceKey, metadata map[string]string) []naming.InstanceKey {
-		return a.store.PatchMetadata(k, keys, metadata, nil)
-	})
+	return a.metadataBatch(c, func(metadata map[string]string) (map[string]string, []string) { return metadata, nil })
 }
 
 // removeMetadata removes keys from the metadata of several instances; the values
 // that were sent do not count.
 func (a *API) removeMetadata(c *call) (answer, error) {
-	return a.metadataBatch(c, func(k wire.ServiceKey, keys []naming.InstanceKey, metadata map[string]string) []naming.InstanceKey {
-		return a.store.PatchMetadata(k, keys, nil, slices.Collect(maps.Keys(metadata)))
+	return a.metadataBatch(c, func(metadata map[string]string) (map[string]string, []string) {
+		return nil, slices.Sorted(maps.Keys(metadata))
 	})
 }
 
-type metadataPatch func(wire.ServiceKey, []naming.InstanceKey, map[string]string) []naming.InstanceKey
-
 // metadataBatch reads what both have in common. Whatever cannot be located is
 // left out of the answer and no error (Nacos HTTP v1: metadata batch).
-func (a *API) metadataBatch(c *call, patch metadataPatch) (answer, error) {
+func (a *API) metadataBatch(c *call, patch func(map[string]string) (set map[string]string, remove []string)) (answer, error) {
 	if c.Get("serviceName", "dom") == "" {
 		return answer{}, wire.BadRequest("Param 'serviceName' is required.")
 	}
@@ -43,11 +39,24 @@ func (a *API) metadataBatch(c *call, patch metadataPatch) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	set, remove := patch(metadata)
 	updated := []string{}
 	if k, err := c.ServiceKey(); err == nil {
-		if keys, some := c.batchTargets(); some {
-			for _, ik := range patch(k, keys, metadata) {
-				updated = append(updated, ik.IP+":"+strconv.Itoa(ik.Port)+":unknown:"+ik.Cluster+":ephemeral")
+		targets := c.batchTargets()
+		if targets.ephemeral != nil || targets.allEphemeral {
+			for _, ik := range a.store.PatchMetadata(k, targets.ephemeral, set, remove) {
+				updated = append(updated, batchName(ik, "ephemeral"))
+			}
+		}
+		if targets.persistent != nil || targets.allPersistent {
+			result, err := a.propose(c, &state.PatchMetadata{
+				Service: k, Instances: targets.persistent, All: targets.allPersistent, Set: set, Remove: remove,
+			})
+			if err != nil {
+				return answer{}, err
+			}
+			for _, i := range result.Instances {
+				updated = append(updated, batchName(naming.InstanceKey(i.InstanceKey), "persist"))
 			}
 		}
 	}
@@ -56,11 +65,25 @@ func (a *API) metadataBatch(c *call, patch metadataPatch) (answer, error) {
 	}{updated})
 }
 
-// batchTargets returns the instances a batch is about, nil for all; some is false
-// when it is about none.
-func (c *call) batchTargets() (keys []naming.InstanceKey, some bool) {
-	if kind := c.Get("consistencyType"); kind != "" {
-		return nil, kind == "ephemeral"
+func batchName(ik naming.InstanceKey, kind string) string {
+	return ik.IP + ":" + strconv.Itoa(ik.Port) + ":unknown:" + ik.Cluster + ":" + kind
+}
+
+// batchTargets are the instances that a batch is about, by kind.
+type batchTargets struct {
+	ephemeral                   []naming.InstanceKey
+	persistent                  []state.InstanceKey
+	allEphemeral, allPersistent bool
+}
+
+func (c *call) batchTargets() (t batchTargets) {
+	switch kind := c.Get("consistencyType"); kind {
+	case "":
+	case "ephemeral", "persist":
+		t.allEphemeral, t.allPersistent = kind == "ephemeral", kind == "persist"
+		return t
+	default:
+		return t
 	}
 	var named []struct {
 		IP          string `json:"ip"`
@@ -69,17 +92,22 @@ func (c *call) batchTargets() (keys []naming.InstanceKey, some bool) {
 		Ephemeral   *bool  `json:"ephemeral"`
 	}
 	if err := json.Unmarshal([]byte(c.Get("instances")), &named); err != nil {
-		return nil, false
+		return t
 	}
 	for _, n := range named {
 		ip, ipErr := wire.ParseIP(n.IP)
 		cluster, clusterErr := wire.ParseCluster(n.ClusterName)
-		if ipErr != nil || clusterErr != nil || n.Ephemeral != nil && !*n.Ephemeral {
+		if ipErr != nil || clusterErr != nil {
 			continue
 		}
-		keys = append(keys, naming.InstanceKey{Cluster: cluster, IP: ip, Port: n.Port})
+		ik := naming.InstanceKey{Cluster: cluster, IP: ip, Port: n.Port}
+		if n.Ephemeral == nil || *n.Ephemeral {
+			t.ephemeral = append(t.ephemeral, ik)
+		} else {
+			t.persistent = append(t.persistent, state.InstanceKey(ik))
+		}
 	}
-	return keys, len(keys) > 0
+	return t
 }
 
 // instanceStatuses is the short list of addresses with their health.
@@ -98,7 +126,7 @@ func (a *API) instanceStatuses(c *call) (answer, error) {
 	}
 	revision, found := a.store.Lookup(wire.ServiceKey{Namespace: namespace, ServiceName: parsed})
 	if !found {
-		return answer{}, &statusError{http.StatusNotFound, "service: " + parsed.String() + " not found."}
+		return answer{}, notFoundf("service: %s not found.", parsed)
 	}
 	ips := make([]string, 0, revision.Len())
 	for in := range revision.All() {

@@ -1,5 +1,16 @@
 package api
 
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/rollcall-go/rollcall/internal/wire"
+	"github.com/rollcall-go/rollcall/server/naming"
+	"github.com/rollcall-go/rollcall/server/state"
+)
+
 // notMeasured stands for what the operating system's monitoring knows better.
 const notMeasured = -1
 
@@ -25,6 +36,8 @@ func (a *API) operatorMetrics(*call) (answer, error) {
 
 func (a *API) showSwitches(*call) (answer, error) { return jsonOf(a.switches) }
 
+// setSwitch changes a switch for good, or with debug=true until the next start
+// or change.
 func (a *API) setSwitch(c *call) (answer, error) {
 	entry, err := c.Required("entry")
 	if err != nil {
@@ -34,5 +47,105 @@ func (a *API) setSwitch(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return ok, a.switches.Apply(entry, value)
+	debug, err := c.SpringBool("debug")
+	if err != nil {
+		return answer{}, err
+	}
+	if debug {
+		return ok, a.switches.Apply(entry, value)
+	}
+	return ok, a.storeSwitch(c, entry, value)
+}
+
+// maxSwitchTries bounds how often a change is made anew because somebody else
+// changed another switch at the same moment.
+const maxSwitchTries = 8
+
+func (a *API) storeSwitch(c *call, entry, value string) error {
+	for try := 1; ; try++ {
+		stored := a.state.View().Switches()
+		object, err := withSwitch(stored.Object, entry, value)
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(object, stored.Object) {
+			return nil
+		}
+		_, err = a.propose(c, &state.SetSwitches{Object: object, Seen: stored.Revision})
+		if !errors.Is(err, state.ErrSwitchesChanged) || try == maxSwitchTries {
+			return err
+		}
+	}
+}
+
+// withSwitch returns a stored switch object, nothing for the defaults, with one
+// entry changed.
+func withSwitch(object json.RawMessage, entry, value string) (json.RawMessage, error) {
+	switches := naming.NewSwitches()
+	if len(object) > 0 {
+		if err := switches.Restore(object); err != nil {
+			return nil, fmt.Errorf("read the stored switches: %w", err)
+		}
+	}
+	if err := switches.Apply(entry, value); err != nil {
+		return nil, err
+	}
+	changed, err := jsonOf(switches)
+	return changed.body, err
+}
+
+// pushState says how many pushes were acknowledged of those whose fate is known.
+func (a *API) pushState(c *call) (answer, error) {
+	detail, err := c.SpringBool("detail")
+	if err != nil {
+		return answer{}, err
+	}
+	reset, err := c.SpringBool("reset")
+	if err != nil {
+		return answer{}, err
+	}
+	if reset && a.authOn {
+		return answer{}, wire.BadRequest("the counts are reset by nobody while authentication is on; the metrics have them too")
+	}
+	counts := a.push.Counts()
+	since := a.pushBase.Load()
+	if since != nil {
+		counts.Acked -= since.Acked
+		counts.Failed -= since.Failed
+	}
+	if reset {
+		base := a.push.Counts()
+		a.pushBase.Store(&base)
+	}
+	total := counts.Acked + counts.Failed
+	ratio := 0.0
+	if total > 0 {
+		ratio = float64(counts.Acked) / float64(total)
+	}
+	reply := struct {
+		Succeed uint64     `json:"succeed"`
+		Total   uint64     `json:"total"`
+		Ratio   wire.Float `json:"ratio"`
+		Reset   bool       `json:"reset"`
+		// Data are datagrams that wait for an acknowledgement.
+		Data *[]pending `json:"data,omitempty"`
+	}{counts.Acked, total, wire.Float(ratio), reset, nil}
+	if detail && !a.authOn { // who is subscribed is not for everyone then
+		waiting := []pending{}
+		for _, s := range a.push.Pending(maxPending) {
+			waiting = append(waiting, pending{subscriberOf(s.Subscriber), s.Sequence, s.Sends - 1})
+		}
+		reply.Data = &waiting
+	}
+	return jsonOf(reply)
+}
+
+// maxPending bounds how many datagrams are shown.
+const maxPending = 1000
+
+// pending is a datagram that was sent and not acknowledged.
+type pending struct {
+	subscriber
+	LastRefTime int64 `json:"lastRefTime"`
+	RetryTimes  int   `json:"retryTimes"`
 }

@@ -43,7 +43,7 @@ func TestUnknownPaths(t *testing.T) {
 		{"GET", "/v1/ns/instances", "/nacos/v1/ns/instances", 501, "no such api:GET:/nacos/v1/ns/instances"},
 		{"OPTIONS", "/v1/ns/instance", "/nacos/v1/ns/instance?x=1", 501, "no such api:OPTIONS:/nacos/v1/ns/instance"},
 		{"PUT", "/v1/ns", "/nacos/v1/ns", 501, "no such api:PUT:/nacos/v1/ns"},
-		{"GET", "/v1/ns/catalog/services", "//nacos/v1/ns/catalog/services", 501, "no such api:GET://nacos/v1/ns/catalog/services"},
+		{"GET", "/v1/ns/catalog/nothing", "//nacos/v1/ns/catalog/nothing", 501, "no such api:GET://nacos/v1/ns/catalog/nothing"},
 		{"GET", "/v1/cs/configs", "/nacos/v1/cs/configs?dataId=x", 501, "this is a service registry and not a configuration server; it keeps no configuration"},
 		{"GET", "/v1/nsx", "/nacos/v1/nsx", 404, "No message available"},
 		{"GET", "/", "/nacos/", 404, "No message available"},

@@ -1,8 +1,12 @@
 package api
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/rollcall-go/rollcall/internal/wire"
 	"github.com/rollcall-go/rollcall/server/naming"
+	"github.com/rollcall-go/rollcall/server/state"
 )
 
 // serviceInfo reads what creating and changing a service have in common.
@@ -20,6 +24,17 @@ func (c *call) serviceInfo() (naming.ServiceInfo, error) {
 	return info, err
 }
 
+// settings are checked settings of a service as the state keeps them.
+func settings(k wire.ServiceKey, info naming.ServiceInfo) (state.Service, error) {
+	selector, err := info.Selector.MarshalJSON()
+	if err != nil {
+		return state.Service{}, fmt.Errorf("write a selector: %w", err)
+	}
+	return state.Service{
+		Key: k, ProtectThreshold: info.ProtectThreshold, Metadata: info.Metadata, Selector: selector,
+	}, nil
+}
+
 func (a *API) createService(c *call) (answer, error) {
 	k, err := c.ServiceKey()
 	if err != nil {
@@ -32,10 +47,15 @@ func (a *API) createService(c *call) (answer, error) {
 	if err := a.store.CheckCreateService(k, info); err != nil {
 		return answer{}, err
 	}
-	return ok, a.store.ApplyService(k, info)
+	service, err := settings(k, info)
+	if err != nil {
+		return answer{}, err
+	}
+	return a.change(c, &state.CreateService{Service: service})
 }
 
-// updateService replaces everything: what is left out is reset.
+// updateService replaces everything: what is left out is reset. A service that
+// only its instances made has settings from then on.
 func (a *API) updateService(c *call) (answer, error) {
 	k, err := c.ServiceKey()
 	if err != nil {
@@ -51,7 +71,11 @@ func (a *API) updateService(c *call) (answer, error) {
 	if err := a.store.CheckUpdateService(k, info); err != nil {
 		return answer{}, err
 	}
-	return ok, a.store.ApplyService(k, info)
+	service, err := settings(k, info)
+	if err != nil {
+		return answer{}, err
+	}
+	return a.change(c, &state.PutService{Service: service})
 }
 
 // deleteService removes a service with all its instances. Clients that are alive
@@ -64,7 +88,11 @@ func (a *API) deleteService(c *call) (answer, error) {
 	if err := a.store.CheckDeleteService(k); err != nil {
 		return answer{}, err
 	}
-	return ok, a.store.RemoveService(k)
+	_, err = a.propose(c, &state.DeleteService{Service: k})
+	if errors.Is(err, state.ErrServiceNotFound) { // it has nothing but ephemeral instances
+		err = a.store.RemoveService(k)
+	}
+	return ok, err
 }
 
 // serviceDetail is a service's document.
@@ -79,35 +107,27 @@ type serviceDetail struct {
 }
 
 type clusterDetail struct {
-	Name          string            `json:"name"`
-	HealthChecker healthChecker     `json:"healthChecker"`
-	Metadata      map[string]string `json:"metadata"`
-}
-
-// healthChecker is always Nacos' default: ephemeral instances are not probed.
-type healthChecker struct {
-	Type string `json:"type"`
+	Name          string               `json:"name"`
+	HealthChecker naming.HealthChecker `json:"healthChecker"`
+	Metadata      map[string]string    `json:"metadata"`
 }
 
 func (a *API) serviceDetail(c *call) (answer, error) {
-	k, err := c.ServiceKey()
+	k, revision, err := a.catalogued(c)
 	if err != nil {
 		return answer{}, err
-	}
-	revision, found := a.store.Lookup(k)
-	if !found {
-		return answer{}, notFoundf("service %s is not found!", k.ServiceName)
 	}
 	info := revision.Service()
 	clusters := []clusterDetail{}
 	for _, name := range revision.Clusters() {
-		clusters = append(clusters, clusterDetail{name, healthChecker{"TCP"}, map[string]string{}})
+		cluster := revision.ClusterInfo(name)
+		clusters = append(clusters, clusterDetail{name, a.checkerFor(c, k, cluster.Checker), notNull(cluster.Metadata)})
 	}
 	return jsonOf(serviceDetail{
 		Name:             k.Name,
 		NamespaceID:      k.Namespace,
 		ProtectThreshold: wire.Float(info.ProtectThreshold),
-		Metadata:         info.Metadata,
+		Metadata:         notNull(info.Metadata),
 		Selector:         info.Selector,
 		GroupName:        k.Group,
 		Clusters:         clusters,

@@ -23,6 +23,23 @@ func (c *call) readPage() (page, error) {
 	return p, nil
 }
 
+// readExactPage reads pageNo and pageSize where both must be there and be
+// numbers; the first page has the given one.
+func (c *call) readExactPage(first int) (page, error) {
+	number, err := c.RequiredInt("pageNo")
+	if err != nil {
+		return page{}, err
+	}
+	size, err := c.RequiredInt("pageSize")
+	if err != nil {
+		return page{}, err
+	}
+	if size < 1 {
+		return page{}, wire.BadRequest("Param 'pageSize' must be a number of 1 or more.")
+	}
+	return page{max(number-first+1, 1), size}, nil
+}
+
 // of returns the page's part of a list of n elements, empty past its end.
 func (p page) of(n int) (from, to int) {
 	if p.number-1 > math.MaxInt/p.size {
@@ -98,7 +115,8 @@ func (a *API) listSubscribers(c *call) (answer, error) {
 		p.number = max(c.LenientInt("pageNo"), 1)
 	}
 	all := a.push.Subscribers(func(s wire.ServiceKey) bool {
-		return s.Namespace == k.Namespace && strings.Contains(s.Group, k.Group) && strings.Contains(s.Name, k.Name)
+		return s.Namespace == k.Namespace && strings.Contains(s.Group, k.Group) && strings.Contains(s.Name, k.Name) &&
+			a.mayRead(c, s)
 	})
 	from, to := p.of(len(all))
 	subscribers := make([]subscriber, 0, to-from)

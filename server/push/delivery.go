@@ -82,6 +82,7 @@ func (s *Server) overdue(now time.Time) (again []*delivery) {
 			continue
 		}
 		s.metrics.failed.Inc()
+		s.tally.failed.Add(1)
 		s.forget(d.sub)
 		if c := d.sub.client; c.unreachable(now) {
 			s.drop(c, now)
@@ -171,6 +172,7 @@ func (s *Server) acknowledged(from netip.AddrPort, sequence int64) {
 	}
 	s.forget(d.sub)
 	s.metrics.acked.Inc()
+	s.tally.acked.Add(1)
 }
 
 // read takes acknowledgements until the socket is closed.

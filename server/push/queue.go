@@ -1,6 +1,9 @@
 package push
 
-import "container/list"
+import (
+	"container/list"
+	"iter"
+)
 
 // ticket is an element's place in a [queue]; nil is no place.
 type ticket = *list.Element
@@ -36,3 +39,11 @@ func (q *queue[T]) pop() (v T, ok bool) {
 }
 
 func (q *queue[T]) len() int { return q.list.Len() }
+
+// all walks the elements, oldest first.
+func (q *queue[T]) all() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for t := q.list.Front(); t != nil && yield(t.Value.(T)); t = t.Next() {
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 type Server struct {
 	o       Options
 	metrics *metrics
+	tally   tally
 	wake    chan struct{}
 	cancel  context.CancelFunc
 	running sync.WaitGroup

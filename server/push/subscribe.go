@@ -84,9 +84,9 @@ func (s *Server) Subscribers(match func(wire.ServiceKey) bool) []Subscriber {
 		if !match(svc.key) {
 			continue
 		}
-		for shape, of := range svc.shapes {
-			for addr, sub := range of {
-				all = append(all, Subscriber{svc.key, addr, sub.agent, sub.app, shape.Clusters})
+		for _, of := range svc.shapes {
+			for _, sub := range of {
+				all = append(all, sub.subscriber())
 			}
 		}
 	}
@@ -101,4 +101,8 @@ func (s *Server) Subscribers(match func(wire.ServiceKey) bool) []Subscriber {
 		)
 	})
 	return all
+}
+
+func (s *subscription) subscriber() Subscriber {
+	return Subscriber{s.service.key, s.client.addr, s.agent, s.app, s.shape.Clusters}
 }

@@ -1,0 +1,141 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/rollcall-go/rollcall/server/auth"
+)
+
+// Route is one endpoint: where it is, who may use it, and what it does. The
+// table of routes is the one place that says any of it.
+type Route struct {
+	// Method and Path, without the context path.
+	Method, Path string
+	// Doc says in a few words what it does, for docs/compatibility.md.
+	Doc string
+	// Access is who may use it while authentication is on.
+	Access Access
+	// Always lets it through whatever the server's status, see [API.gate].
+	Always bool
+	handle handle
+}
+
+// handle answers one request or says what is wrong with it.
+type handle func(*call) (answer, error)
+
+// Access is what a caller needs for a route while authentication is on. The zero
+// Access is given to administrators alone, so that a route nobody thought about
+// is closed.
+type Access struct {
+	kind   accessKind
+	action auth.Action
+	name   string // of a resource for administrators
+}
+
+type accessKind uint8
+
+const (
+	adminAccess accessKind = iota
+	openAccess
+	signedInAccess
+	serviceAccess
+	legacyAccess
+	everywhereAccess
+	switchesAccess
+)
+
+// open is for everyone, without any credentials.
+func open() Access { return Access{kind: openAccess} }
+
+// signedIn is for every user, whatever the permissions; the handler decides
+// what about.
+func signedIn() Access { return Access{kind: signedInAccess} }
+
+// onService needs a permission on the service that the request names, or on the
+// whole namespace where it names none.
+func onService(action auth.Action) Access { return Access{kind: serviceAccess, action: action} }
+
+// onDom is onService for requests that name the service as clients before 0.8 do.
+func onDom(action auth.Action) Access { return Access{kind: legacyAccess, action: action} }
+
+// everywhere is onService for requests that reach into every namespace when
+// they name none.
+func everywhere(action auth.Action) Access { return Access{kind: everywhereAccess, action: action} }
+
+// onSwitches needs a permission on the switches.
+func onSwitches(action auth.Action) Access { return Access{kind: switchesAccess, action: action} }
+
+// adminsOn is for administrators, whatever permissions there are.
+func adminsOn(name string) Access { return Access{name: name, action: auth.Write} }
+
+// peers is for other servers, which prove themselves otherwise than by saying so
+// (SB-17). One node has none, so that only an administrator gets through.
+func peers() Access { return adminsOn("cluster/peers") }
+
+// String says who is let in, for the document.
+func (a Access) String() string {
+	right := map[auth.Action]string{auth.Read: "read", auth.Write: "write"}[a.action]
+	switch a.kind {
+	case openAccess:
+		return "everyone"
+	case signedInAccess:
+		return "every user"
+	case serviceAccess, legacyAccess:
+		return right + ", service"
+	case everywhereAccess:
+		return right + ", namespace or all"
+	case switchesAccess:
+		return right + ", switches"
+	}
+	return "administrators"
+}
+
+// resource returns what a request is about, in the terms of permissions.
+func (a Access) resource(c *call) (auth.Resource, error) {
+	switch a.kind {
+	case serviceAccess:
+		return c.resource()
+	case legacyAccess:
+		k, err := c.legacyKey()
+		return auth.NamingResource(k.Namespace, k.Group, k.Name), err
+	case everywhereAccess:
+		if c.Get("namespaceId") == "" {
+			return auth.NamingResource("*", "", ""), nil
+		}
+		return c.resource()
+	case switchesAccess:
+		return auth.SwitchesResource(), nil
+	}
+	name := a.name
+	if name == "" {
+		name = "unassigned"
+	}
+	return auth.AdminResource(name), nil
+}
+
+// resource is the service that a request names, or its namespace.
+func (c *call) resource() (auth.Resource, error) {
+	namespace, err := c.Namespace()
+	if err != nil {
+		return auth.Resource{}, err
+	}
+	if c.Get("serviceName", "dom") == "" {
+		return auth.NamingResource(namespace, "", ""), nil
+	}
+	name, err := c.ServiceName()
+	if err != nil {
+		return auth.Resource{}, err
+	}
+	return auth.NamingResource(namespace, name.Group, name.Name), nil
+}
+
+// under gives routes another root: Nacos knows some by two names.
+func under(root, other string, routes []Route) []Route {
+	same := make([]Route, len(routes))
+	for i, r := range routes {
+		same[i] = r
+		same[i].Path = other + strings.TrimPrefix(r.Path, root)
+		same[i].Doc = "the same as `" + r.Path + "`"
+	}
+	return same
+}
