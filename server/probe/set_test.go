@@ -45,7 +45,7 @@ func TestSet_AdoptsHealth(t *testing.T) {
 
 		f.net.set(local(2), accept)
 		require.NoError(t, f.Set(cluster1("t"), Checker{}, 0, []Target{healthy(2)}))
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + time.Second/2) // between two probes
 		require.NoError(t, f.Set(cluster1("t"), Checker{}, 0, []Target{unhealthy(2)}))
 		asked := len(f.net.times(local(2)))
 		time.Sleep(time.Minute)
