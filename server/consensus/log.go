@@ -12,10 +12,14 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"golang.org/x/time/rate"
 )
 
 // writePause is how long a write that failed is held before raft hears of it.
 const writePause = 500 * time.Millisecond
+
+// warningInterval is between two messages about writes that fail.
+const warningInterval = 30 * time.Second
 
 // segmentBytes is the size after which a new segment is begun.
 const segmentBytes = 4 << 20
@@ -26,6 +30,8 @@ type logStore struct {
 	dir      string
 	rotateAt int64
 	metrics  *metrics
+	logger   *slog.Logger
+	warnings rate.Sometimes
 	bytes    atomic.Int64
 	closing  chan struct{}
 	// onFailure hears of the error after which nothing is written any more.
@@ -46,18 +52,19 @@ type logStore struct {
 // openLog reads the log in dir.
 func openLog(dir string, m *metrics, logger *slog.Logger, onFailure func(error)) (*logStore, error) {
 	l := &logStore{
-		dir: dir, rotateAt: segmentBytes, metrics: m, closing: make(chan struct{}), onFailure: onFailure,
-		writeAt: func(f *os.File, p []byte, offset int64) error { _, err := f.WriteAt(p, offset); return err },
-		sync:    (*os.File).Sync,
+		dir: dir, rotateAt: segmentBytes, metrics: m, logger: logger, closing: make(chan struct{}), onFailure: onFailure,
+		warnings: rate.Sometimes{Interval: warningInterval},
+		writeAt:  func(f *os.File, p []byte, offset int64) error { _, err := f.WriteAt(p, offset); return err },
+		sync:     (*os.File).Sync,
 	}
-	if err := l.load(logger); err != nil {
+	if err := l.load(); err != nil {
 		return nil, errors.Join(err, l.closeFiles())
 	}
 	return l, nil
 }
 
 // load reads and checks all segments.
-func (l *logStore) load(logger *slog.Logger) error {
+func (l *logStore) load() error {
 	if err := removeUnfinished(l.dir); err != nil {
 		return err
 	}
@@ -78,7 +85,7 @@ func (l *logStore) load(logger *slog.Logger) error {
 			return &DamageError{File: path, Reason: fmt.Sprintf("the log goes from entry %d to entry %d; a file between is missing or cut short", end, s.first)}
 		}
 		if cut > 0 {
-			logger.Warn("the end of the log was half written when the process died, and was cut off; it was never acknowledged",
+			l.logger.Warn("the end of the log was half written when the process died, and was cut off; it was never acknowledged",
 				slog.String("file", path), slog.Int64("offset", s.size), slog.Int64("bytes", cut))
 		}
 		l.bytes.Add(s.size)
@@ -255,6 +262,9 @@ func (l *logStore) writable(index uint64) (*segment, error) {
 // hold delays an error: raft steps down, stands for election again and is back
 // at once, and a full disk stays full for a while.
 func (l *logStore) hold(err error) error {
+	l.warnings.Do(func() {
+		l.logger.Warn("the log cannot be written; persistent data cannot be changed until it can", slog.String("error", err.Error()))
+	})
 	pause := time.NewTimer(writePause)
 	defer pause.Stop()
 	select {

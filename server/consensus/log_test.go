@@ -87,8 +87,8 @@ func TestLog_Model(t *testing.T) {
 		l := openTestLog(rt, dir)
 		l.rotateAt = 300
 		model := map[uint64]string{}
-		first, next := uint64(1), uint64(rapid.IntRange(1, 1000).Draw(rt, "start"))
-		first = next
+		next := uint64(rapid.IntRange(1, 1000).Draw(rt, "start"))
+		first := next
 		rt.Repeat(map[string]func(*rapid.T){
 			"append": func(rt *rapid.T) {
 				var batch []*raft.Log

@@ -210,7 +210,8 @@ func TestNode_ACommandOfANewerVersionIsKept(t *testing.T) {
 }
 
 func TestNode_FullDiskPasses(t *testing.T) {
-	n := open(t, Options{Dir: t.TempDir(), FSM: &journal{}})
+	var text logged
+	n := open(t, Options{Dir: t.TempDir(), FSM: &journal{}, Logger: text.logger()})
 	propose(t, n, "a")
 	var mu sync.Mutex
 	full := true
@@ -230,6 +231,11 @@ func TestNode_FullDiskPasses(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnavailable)
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	require.NoError(t, n.Status().Err)
+	eventually(t, "an election needs the log, too", func() bool {
+		_, err := n.Propose(t.Context(), []byte("b"))
+		return errors.Is(err, ErrNotLeader)
+	})
+	require.Equal(t, 1, strings.Count(text.String(), "the log cannot be written"))
 	mu.Lock()
 	full = false
 	mu.Unlock()

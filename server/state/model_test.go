@@ -121,7 +121,7 @@ func TestModel_ReplicasAreEqual(t *testing.T) {
 			}
 		}
 		require.Equal(t, string(snapshot(t, one)), string(snapshot(t, two)))
-		require.Equal(t, one.View().InstanceCount(), len(mirrored))
+		require.Len(t, mirrored, one.View().InstanceCount())
 		for i := range one.View().AllInstances() {
 			require.Equal(t, *i, mirrored[fmt.Sprint(i.Service, i.InstanceKey)])
 		}

@@ -3,7 +3,6 @@ package state
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"slices"
 	"testing"
 
@@ -294,6 +293,6 @@ func TestErrors(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotFound)
 	require.NotErrorIs(t, err, ErrServiceNotFound)
 	var bad wire.BadRequest
-	require.True(t, errors.As(err, &bad))
+	require.ErrorAs(t, err, &bad)
 	require.Equal(t, wire.BadRequest("user x"), bad)
 }
