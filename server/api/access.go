@@ -40,7 +40,11 @@ func (a *API) authorize(r Route, c *call) error {
 	if !a.authOn || r.Access.kind == openAccess {
 		return nil
 	}
-	user, err := a.auth.Authenticate(c.request.Context(), c.credentials())
+	credentials := c.credentials()
+	if r.TokenOnly {
+		credentials.Username, credentials.Password = "", ""
+	}
+	user, err := a.auth.Authenticate(c.request.Context(), credentials)
 	if err != nil {
 		return err
 	}

@@ -162,7 +162,8 @@ func (f *fixture) want(answer, request string, pairs ...string) {
 	w := f.send(request, pairs...)
 	require.Equal(f.t, answer, strconv.Itoa(w.Code)+" "+w.Body.String(), "%s %v", request, pairs)
 	contentType := "text/plain;charset=UTF-8"
-	if strings.HasPrefix(w.Body.String(), "{") || strings.HasPrefix(w.Body.String(), "[") {
+	if strings.HasPrefix(w.Body.String(), "{") || strings.HasPrefix(w.Body.String(), "[") ||
+		w.Body.String() == "true" || w.Body.String() == "false" {
 		contentType = "application/json;charset=UTF-8"
 	}
 	require.Equal(f.t, contentType, w.Header().Get("Content-Type"))
@@ -219,4 +220,12 @@ func (p *fakePush) Subscribers(match func(wire.ServiceKey) bool) (all []push.Sub
 		}
 	}
 	return all
+}
+
+// post sends a body that is no form.
+func (f *fixture) post(path, body string) string {
+	f.t.Helper()
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	w := f.serve(r)
+	return strconv.Itoa(w.Code) + " " + w.Body.String()
 }

@@ -17,7 +17,10 @@ type Route struct {
 	Access Access
 	// Always lets it through whatever the server's status, see [API.gate].
 	Always bool
-	handle handle
+	// TokenOnly says that name and password are not the caller's: they are about
+	// the user that the request names.
+	TokenOnly bool
+	handle    handle
 }
 
 // handle answers one request or says what is wrong with it.

@@ -173,21 +173,26 @@ func (a *API) consoleRoutes(root string) []Route {
 func (a *API) authRoutes(root string) []Route {
 	users, roles, permissions := root+"/users", root+"/roles", root+"/permissions"
 	ofUsers, ofRoles, ofPermissions := adminsOn("console/users"), adminsOn("console/roles"), adminsOn("console/permissions")
-	return []Route{
+	managed := []Route{
+		{Method: get, Path: users, Access: ofUsers, handle: a.listUsers, Doc: "users by page"},
+		{Method: get, Path: users + "/search", Access: ofUsers, handle: a.searchUsers, Doc: "names of users that contain a text"},
+		{Method: post, Path: users, Access: ofUsers, handle: a.createUser, Doc: "creates a user"},
+		{Method: put, Path: users, Access: signedIn(), handle: a.changePassword,
+			Doc: "sets a password: one's own, or anybody's for administrators"},
+		{Method: del, Path: users, Access: ofUsers, handle: a.deleteUser, Doc: "removes a user with the user's roles"},
+		{Method: get, Path: roles, Access: ofRoles, handle: a.listRoles, Doc: "who has which role, by page"},
+		{Method: get, Path: roles + "/search", Access: ofRoles, handle: a.searchRoles, Doc: "names of roles that contain a text"},
+		{Method: post, Path: roles, Access: ofRoles, handle: a.addRole, Doc: "gives a user a role"},
+		{Method: del, Path: roles, Access: ofRoles, handle: a.removeRole, Doc: "takes a role from a user, or from all with its permissions"},
+		{Method: get, Path: permissions, Access: ofPermissions, handle: a.listPermissions, Doc: "what roles may do, by page"},
+		{Method: post, Path: permissions, Access: ofPermissions, handle: a.addPermission, Doc: "lets a role do something"},
+		{Method: del, Path: permissions, Access: ofPermissions, handle: a.removePermission, Doc: "takes that back"},
+	}
+	for i := range managed {
+		managed[i].Always, managed[i].TokenOnly, managed[i].handle = true, true, a.managed(managed[i].handle)
+	}
+	return append([]Route{
 		{Method: post, Path: root + "/login", Access: open(), handle: a.login, Always: true, Doc: "a token for a name and password"},
 		{Method: post, Path: users + "/login", Access: open(), handle: a.login, Always: true, Doc: "the same as `/v1/auth/login`"},
-		{Method: get, Path: users, Access: ofUsers, handle: a.managed(a.listUsers), Always: true, Doc: "users by page"},
-		{Method: get, Path: users + "/search", Access: ofUsers, handle: a.managed(a.searchUsers), Always: true, Doc: "names of users that contain a text"},
-		{Method: post, Path: users, Access: ofUsers, handle: a.managed(a.createUser), Always: true, Doc: "creates a user"},
-		{Method: put, Path: users, Access: signedIn(), handle: a.managed(a.changePassword), Always: true,
-			Doc: "sets a password: one's own, or anybody's for administrators"},
-		{Method: del, Path: users, Access: ofUsers, handle: a.managed(a.deleteUser), Always: true, Doc: "removes a user with the user's roles"},
-		{Method: get, Path: roles, Access: ofRoles, handle: a.managed(a.listRoles), Always: true, Doc: "who has which role, by page"},
-		{Method: get, Path: roles + "/search", Access: ofRoles, handle: a.managed(a.searchRoles), Always: true, Doc: "names of roles that contain a text"},
-		{Method: post, Path: roles, Access: ofRoles, handle: a.managed(a.addRole), Always: true, Doc: "gives a user a role"},
-		{Method: del, Path: roles, Access: ofRoles, handle: a.managed(a.removeRole), Always: true, Doc: "takes a role from a user, or from all with its permissions"},
-		{Method: get, Path: permissions, Access: ofPermissions, handle: a.managed(a.listPermissions), Always: true, Doc: "what roles may do, by page"},
-		{Method: post, Path: permissions, Access: ofPermissions, handle: a.managed(a.addPermission), Always: true, Doc: "lets a role do something"},
-		{Method: del, Path: permissions, Access: ofPermissions, handle: a.managed(a.removePermission), Always: true, Doc: "takes that back"},
-	}
+	}, managed...)
 }
