@@ -77,7 +77,7 @@ func start(t *testing.T, opts ...fx.Option) *running {
 	r := &running{t, app, "http://" + app.Addr().String(), client, log}
 	t.Cleanup(func() {
 		client.CloseIdleConnections()
-		require.NoError(t, app.Stop(context.Background()))
+		require.NoError(t, app.Stop(context.Background())) // again, where the test did it
 	})
 	return r
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rollcall-go/rollcall/server/naming/snapshot"
 	"github.com/rollcall-go/rollcall/server/probe"
 	"github.com/rollcall-go/rollcall/server/projection"
+	"github.com/rollcall-go/rollcall/server/push"
 	"github.com/rollcall-go/rollcall/server/state"
 )
 
@@ -51,6 +52,9 @@ type persistenceParams struct {
 	Switches   *naming.Switches
 	State      *state.State
 	Discarder  *projection.Discarder
+	// Push is only to be there before, so that it is closed when the data cannot be
+	// opened.
+	Push       *push.Server
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
