@@ -32,19 +32,10 @@ func settingsOf(b *boot) *settings {
 
 // assemble turns the options into an application.
 func assemble(b *boot) (*App, error) {
-	if len(b.errs) > 0 {
-		return nil, errors.Join(b.errs...)
-	}
-	s := settingsOf(b)
-	b.sources.Owned, b.sources.Foreign = []string{"cloud"}, foreignKeys()
-	loaded, err := config.Load(b.sources, b.blocks...)
+	loaded, s, err := load(b)
 	if err != nil {
 		return nil, err
 	}
-	if b.listener != nil {
-		s.server.Port = max(s.server.Port, 0) // a listener that was given is served on
-	}
-	s.validate(loaded, b.ownBackend())
 	if err := loaded.Err(); err != nil {
 		return nil, err
 	}

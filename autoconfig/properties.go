@@ -41,6 +41,8 @@ type ServerProperties struct {
 	// ShutdownTimeout bounds the graceful shutdown, 20s. Deregistration, drain and
 	// this together should fit what an orchestrator waits, usually 30s.
 	ShutdownTimeout time.Duration `mapstructure:"shutdown-timeout"`
+	// SSL switches TLS on.
+	SSL SSLProperties `mapstructure:"ssl"`
 }
 
 // DefaultServerProperties returns the defaults of the block server.
@@ -60,7 +62,7 @@ func (p *ServerProperties) Validate() error {
 	if strings.ContainsAny(p.ContextPath, "?#*: ") {
 		errs = append(errs, errors.New("context-path: must be a plain path such as /shop"))
 	}
-	errs = append(errs, positive("shutdown-timeout", p.ShutdownTimeout))
+	errs = append(errs, positive("shutdown-timeout", p.ShutdownTimeout), p.SSL.validate())
 	return errors.Join(errs...)
 }
 

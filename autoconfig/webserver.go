@@ -86,6 +86,13 @@ func (s *WebServer) Addr() net.Addr {
 // Start listens, serves and publishes registry.WebServerStarted. When it returns
 // an error nothing is left listening.
 func (s *WebServer) Start(ctx context.Context) error {
+	if ssl := s.options.Properties.SSL; ssl.Enabled() {
+		certificates, err := newCertificates(ssl, s.logger)
+		if err != nil {
+			return err
+		}
+		s.server.TLSConfig = certificates.config()
+	}
 	ln, err := s.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("web server: %w", err)
@@ -94,7 +101,8 @@ func (s *WebServer) Start(ctx context.Context) error {
 	s.addr = ln.Addr()
 	s.mu.Unlock()
 	go s.serve(ln)
-	s.logger.Info("web server listens", "address", ln.Addr().String(), "context-path", s.options.Properties.contextPath())
+	s.logger.Info("web server listens", "address", ln.Addr().String(), "context-path", s.options.Properties.contextPath(),
+		"tls", s.server.TLSConfig != nil)
 	if s.options.Publisher == nil {
 		return nil
 	}
@@ -118,7 +126,12 @@ func (s *WebServer) listen(ctx context.Context) (net.Listener, error) {
 
 // serve is the server's one goroutine besides those of the connections.
 func (s *WebServer) serve(ln net.Listener) {
-	err := s.server.Serve(ln)
+	var err error
+	if s.server.TLSConfig != nil {
+		err = s.server.ServeTLS(ln, "", "")
+	} else {
+		err = s.server.Serve(ln)
+	}
 	close(s.served)
 	if errors.Is(err, http.ErrServerClosed) {
 		return

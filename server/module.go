@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"strconv"
@@ -36,6 +35,7 @@ var Module = autoconfig.Options(
 	autoconfig.Default("server.context-path", "/nacos"),
 	autoconfig.Default("cloud.discovery.enabled", false),
 	autoconfig.Properties("nacos", DefaultProperties()),
+	autoconfig.Properties("nacos.admin", DefaultAdminProperties()),
 	fx.Module("server",
 		fx.Decorate(queueLogs),
 		fx.Provide(
@@ -44,17 +44,9 @@ var Module = autoconfig.Options(
 			fx.Annotate(newIndicator, fx.ResultTags(`group:"health.indicators"`)),
 		),
 		fx.Provide(fx.Private, projection.NewDiscarder, newPersistence, newAccounts, newIdentity, newLameDuck),
-		fx.Invoke(check, mount, announce),
+		fx.Invoke(Check, mount, serveControl, serveProfiles, announce),
 	),
 )
-
-// check runs before anything is created that would have to be closed again.
-func check(web autoconfig.ServerProperties) error {
-	if web.Port < 0 {
-		return errors.New("server.port: a registry needs its web server, so it cannot be -1")
-	}
-	return nil
-}
 
 func newStore(
 	lc fx.Lifecycle, p Properties, switches *naming.Switches, discarder *projection.Discarder,
@@ -166,7 +158,7 @@ func announce(p announceParams) {
 			if p.Properties.Storage.InMemory {
 				data = "memory"
 			}
-			p.Logger.Info("registry serves", "url", baseURL(p.Web.Addr(), p.Server.ContextPath), "data", data,
+			p.Logger.Info("registry serves", "url", p.url(), "data", data,
 				"version", Version(), "protocol", "Nacos "+api.ProtocolVersion)
 			if p.Properties.Storage.InMemory {
 				p.Logger.Warn("everything is held in memory only and ends with this process")
@@ -190,7 +182,16 @@ func announce(p announceParams) {
 	})
 }
 
-// baseURL is where a client on this machine finds the server.
+// url is where a client on this machine finds the server.
+func (p *announceParams) url() string {
+	url := baseURL(p.Web.Addr(), p.Server.ContextPath)
+	if p.Server.SSL.Enabled() {
+		url = "https" + strings.TrimPrefix(url, "http")
+	}
+	return url
+}
+
+// baseURL is that without TLS.
 func baseURL(addr net.Addr, contextPath string) string {
 	host := addr.String()
 	if tcp, ok := addr.(*net.TCPAddr); ok {

@@ -55,6 +55,20 @@ type Note struct {
 	Args  []any
 }
 
+// String is the note on one line.
+func (n Note) String() string {
+	var b strings.Builder
+	b.WriteString(n.Text)
+	for i := 0; i+1 < len(n.Args); i += 2 {
+		separator := ", "
+		if i == 0 {
+			separator = ": "
+		}
+		fmt.Fprintf(&b, "%s%v %v", separator, n.Args[i], n.Args[i+1])
+	}
+	return b.String()
+}
+
 // Config is a configuration that was read. Its problems are collected, so that
 // rules across blocks can add theirs before [Config.Err] tells all at once.
 type Config struct {

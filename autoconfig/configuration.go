@@ -1,0 +1,84 @@
+package autoconfig
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"go.uber.org/fx"
+
+	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
+)
+
+// Configuration is what the configuration of an application comes to, for those
+// who want to look at it without running the application.
+type Configuration struct {
+	// File is the document that was read, "" when there was none.
+	File string
+	// Settings are all keys with their values and origins.
+	Settings []EffectiveSetting
+	// Warnings are what is not wrong and hardly meant, such as unknown keys.
+	Warnings []string
+
+	settings *settings
+	blocks   []config.Block
+}
+
+// EffectiveSetting is a key with the value it has in the end and where that was
+// set; secrets are masked.
+type EffectiveSetting = config.Effective
+
+// OriginDefault is the origin of a setting that nothing set.
+const OriginDefault = config.OriginDefault
+
+// ReadConfiguration reads and checks the configuration as [New] does with the
+// same options. Like there, the error is a *[ConfigError] when the configuration
+// is at fault; it then comes with the configuration as far as it could be read.
+func ReadConfiguration(opts ...fx.Option) (*Configuration, error) {
+	var b boot
+	b.collect(opts)
+	loaded, s, err := load(&b)
+	if err != nil {
+		return nil, err
+	}
+	c := &Configuration{File: loaded.File, Settings: loaded.Effective(), settings: s, blocks: b.blocks}
+	for _, n := range loaded.Notes {
+		if n.Level > slog.LevelInfo {
+			c.Warnings = append(c.Warnings, n.String())
+		}
+	}
+	return c, loaded.Err()
+}
+
+// Server returns the block server.
+func (c *Configuration) Server() ServerProperties { return *c.settings.server }
+
+// Block returns the block of an application or module that was given to
+// [Properties], filled in.
+func Block[T any](c *Configuration) (T, error) {
+	for _, b := range c.blocks {
+		if p, ok := b.Target.(*T); ok {
+			return *p, nil
+		}
+	}
+	var none T
+	return none, fmt.Errorf("no block is read into a %T", none)
+}
+
+// load reads the sources into the blocks and checks them.
+func load(b *boot) (*config.Config, *settings, error) {
+	if len(b.errs) > 0 {
+		return nil, nil, errors.Join(b.errs...)
+	}
+	s := settingsOf(b)
+	b.sources.Owned, b.sources.Foreign = []string{"cloud"}, foreignKeys()
+	loaded, err := config.Load(b.sources, b.blocks...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if b.listener != nil {
+		s.server.Port = max(s.server.Port, 0) // a listener that was given is served on
+	}
+	s.validate(loaded, b.ownBackend())
+	return loaded, s, nil
+}

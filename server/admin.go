@@ -1,0 +1,98 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"strconv"
+	"time"
+
+	"go.uber.org/fx"
+
+	"github.com/rollcall-go/rollcall/autoconfig"
+)
+
+// AdminProperties is the block nacos.admin: what is for those who are logged in
+// on the machine itself.
+type AdminProperties struct {
+	// Pprof offers Go's profiles.
+	Pprof PprofProperties `mapstructure:"pprof"`
+}
+
+// PprofProperties is the block nacos.admin.pprof.
+type PprofProperties struct {
+	// Enabled offers Go's profiles on 127.0.0.1 below /debug/pprof/, false.
+	Enabled bool `mapstructure:"enabled"`
+	// Port is the port for that, 6060; 0 takes a free one, which is logged.
+	Port int `mapstructure:"port"`
+}
+
+// DefaultAdminProperties returns the defaults of the block nacos.admin.
+func DefaultAdminProperties() AdminProperties {
+	return AdminProperties{Pprof: PprofProperties{Port: 6060}}
+}
+
+// Validate reports every value that cannot work.
+func (p *AdminProperties) Validate() error {
+	if p.Pprof.Port < 0 || p.Pprof.Port > 65535 {
+		return errors.New("pprof.port: must be 0 to 65535")
+	}
+	return nil
+}
+
+// Check reports what is wrong with blocks that are fine each by itself, before
+// anything is opened.
+func Check(web autoconfig.ServerProperties, admin AdminProperties) error {
+	if web.Port < 0 {
+		return errors.New("server.port: a registry needs its web server, so it cannot be -1")
+	}
+	if admin.Pprof.Enabled && web.Port > 0 && admin.Pprof.Port == web.Port {
+		return fmt.Errorf("nacos.admin.pprof.port: %d is the server.port", web.Port)
+	}
+	return nil
+}
+
+// serveProfiles listens on the loopback address while the server runs, if that
+// is wanted.
+func serveProfiles(lc fx.Lifecycle, p AdminProperties, logger *slog.Logger) {
+	if !p.Pprof.Enabled {
+		return
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	served := make(chan struct{})
+	lc.Append(fx.Hook{
+		OnStart: func(ctx context.Context) error {
+			var config net.ListenConfig
+			l, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Pprof.Port)))
+			if err != nil {
+				return fmt.Errorf("nacos.admin.pprof: %w", err)
+			}
+			logger.Info("profiles are offered", "url", "http://"+l.Addr().String()+"/debug/pprof/")
+			go func() {
+				defer close(served)
+				if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+					logger.Error("profiles are not offered any more", "error", err)
+				}
+			}()
+			return nil
+		},
+		OnStop: func(context.Context) error {
+			err := server.Close() // a profile that is being made is nobody's work
+			<-served
+			return err
+		},
+	})
+}
