@@ -33,6 +33,7 @@ func startRegistry(t *testing.T) string {
 	app, err := autoconfig.New(server.Module, autoconfig.ConfigYAML(`
 server: { address: 127.0.0.1, port: 0 }
 logging: { level: error }
+nacos: { storage: { in-memory: true }, lame-duck: 0s }
 `))
 	require.NoError(t, err)
 	require.NoError(t, app.Start(t.Context()))

@@ -105,6 +105,7 @@ func registryConfig(verbose bool) string {
 application: { name: registry }
 server: { address: 127.0.0.1, port: 0, shutdown-timeout: 2s }
 logging: { level: %s }
+nacos: { storage: { in-memory: true }, lame-duck: 0s }
 `, level(verbose))
 }
 

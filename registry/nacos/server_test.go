@@ -104,14 +104,18 @@ func TestBeats_KeepAnInstanceAliveOnTheRealServer(t *testing.T) {
 	})
 }
 
-// Our server does not offer persistent instances yet: it says so, and nothing
-// looks registered.
-func TestCase23_ARefusedPersistentInstanceIsAnError(t *testing.T) {
+// A persistent instance needs no beats and is taken out as what it is.
+func TestCase23_PersistentOnOurServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, client := realServer(t)
 		persistent := registration()
 		persistent.Ephemeral = false
-		require.ErrorContains(t, r.Register(t.Context(), persistent), "nothing was stored")
+		require.NoError(t, r.Register(t.Context(), persistent))
+		time.Sleep(time.Hour)
+		hosts := list(t, client, persistent.Service)
+		require.Len(t, hosts, 1)
+		require.False(t, hosts[0].Ephemeral)
+		require.NoError(t, r.Deregister(t.Context(), persistent))
 		_, err := r.Status(t.Context(), persistent)
 		require.ErrorIs(t, err, registry.ErrNotFound)
 		require.Empty(t, list(t, client, persistent.Service))

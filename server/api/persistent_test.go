@@ -221,3 +221,31 @@ func TestSB09_PersistentInstances(t *testing.T) {
 	f.want("200 ok", "PUT instance", persistent(append(two, "enabled", "false")...)...)
 	require.Equal(t, []string{"127.0.0.1:1"}, f.hosts("serviceName", "p9"))
 }
+
+func TestSB25_AnOperatorsChangeMeetsWhatItNames(t *testing.T) {
+	for _, kind := range []string{"true", "false"} {
+		t.Run("ephemeral "+kind, func(t *testing.T) {
+			bothWays(t, func(t *testing.T, f *fixture) {
+				at := []string{"serviceName", "c25", "groupName", "PAY", "clusterName", "A", "ip", "192.0.2.7", "port", "80", "ephemeral", kind}
+				f.want("200 ok", "POST instance", append(at, "weight", "2.5", "metadata", `{"k":"v"}`)...)
+				for _, step := range []struct {
+					name, value string
+					hosts       int
+				}{{"enabled", "false", 0}, {"enabled", "true", 1}, {"weight", "3", 1}, {"metadata", `{"k":"w"}`, 1}} {
+					f.want("200 ok", "PATCH instance", append(at, step.name, step.value)...)
+					require.Len(t, f.hosts("serviceName", "c25", "groupName", "PAY"), step.hosts, "%s %s", step.name, step.value)
+				}
+				host := f.list("serviceName", "c25", "groupName", "PAY").Hosts[0]
+				require.Equal(t, 3.0, host.Weight)
+				require.Equal(t, map[string]string{"k": "w"}, host.Metadata)
+				require.Equal(t, kind == "true", host.Ephemeral)
+
+				f.want("200 ok", "DELETE instance", at...)
+				f.want("400 caused: instance not found;", "PATCH instance", append(at, "weight", "4")...)
+				f.want("400 caused: instance not found;", "PATCH instance", append(at, "weight", "4", "serviceName", "gone")...)
+				require.Empty(t, f.hosts("serviceName", "c25", "groupName", "PAY"))
+				f.want(`200 {"doms":["PAY@@c25"],"count":1}`, "GET service/list", "pageNo", "1", "pageSize", "10", "groupName", "*")
+			})
+		})
+	}
+}

@@ -6,6 +6,7 @@
 package nacosserver
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -17,8 +18,11 @@ import (
 	"github.com/rollcall-go/rollcall/internal/wire"
 	"github.com/rollcall-go/rollcall/registry"
 	"github.com/rollcall-go/rollcall/server/api"
+	"github.com/rollcall-go/rollcall/server/auth"
 	"github.com/rollcall-go/rollcall/server/naming"
+	"github.com/rollcall-go/rollcall/server/projection"
 	"github.com/rollcall-go/rollcall/server/push"
+	"github.com/rollcall-go/rollcall/server/state"
 )
 
 // Server is a running server below the context path /nacos.
@@ -34,7 +38,13 @@ func Start(t testing.TB, l net.Listener, socket push.Conn) *Server {
 	store := naming.New(naming.Options{Switches: switches})
 	t.Cleanup(func() { check(t, store.Close()) })
 
-	o := api.Options{Store: store, Switches: switches, Push: nobody{}}
+	machine := state.New()
+	machine.OnApply(projection.New(store, switches, nil).Apply)
+	users, err := auth.New(auth.Options{Users: projection.Users{State: machine}, Key: auth.NewKey(), Installation: "test"})
+	check(t, err)
+	o := api.Options{
+		Store: store, Switches: switches, State: machine, Proposer: direct{machine}, Push: nobody{}, Auth: users,
+	}
 	if socket != nil {
 		pusher, err := push.New(push.Options{Conn: socket, Source: api.Pushed(store, switches)})
 		check(t, err)
@@ -78,7 +88,7 @@ func (s *Server) Set(t testing.TB, id registry.ServiceID, instances []registry.I
 // TurnAway has every naming request answered with 503 from now on.
 func (s *Server) TurnAway(t testing.TB) {
 	t.Helper()
-	check(t, s.switches.Set("overriddenServerStatus", "DOWN"))
+	check(t, s.switches.Apply("overriddenServerStatus", "DOWN"))
 }
 
 func check(t testing.TB, err error) {
@@ -88,8 +98,17 @@ func check(t testing.TB, err error) {
 	}
 }
 
+// direct applies what is proposed at once and keeps it in memory.
+type direct struct{ machine *state.State }
+
+func (d direct) Propose(_ context.Context, command []byte) (any, error) {
+	return d.machine.Apply(command)
+}
+
 // nobody refuses every subscription.
 type nobody struct{}
 
 func (nobody) Subscribe(push.Request) bool                              { return false }
 func (nobody) Subscribers(func(wire.ServiceKey) bool) []push.Subscriber { return nil }
+func (nobody) Counts() push.Counts                                      { return push.Counts{} }
+func (nobody) Pending(int) []push.Pending                               { return nil }
