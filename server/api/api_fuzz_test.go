@@ -11,7 +11,7 @@ import (
 // FuzzRequests sends anything to every route: nothing panics, nothing is a fault
 // of the server, and a list is always JSON with its hosts.
 func FuzzRequests(f *testing.F) {
-	for _, seed := range []string{
+	seeds := []string{
 		"serviceName=a&ip=192.0.2.1&port=80&metadata={\"a\":\"b\"}",
 		"serviceName=G@@a&ip=%5B::1%5D&port=0&weight=1e3&ephemeral=F&clusterName=x",
 		"serviceName=a&beat={\"ip\":\"192.0.2.1\",\"port\":80}",
@@ -20,10 +20,19 @@ func FuzzRequests(f *testing.F) {
 		"entry=batch&value={\"limitedUrlMap\":{\"/\":99}}",
 		"key=a##b@@c&instances=[{}]&consistencyType=ephemeral&metadata=a=b&serviceName=c",
 		"serviceName=a&udpPort=1&clientIP=::&clusters=,,&isCheck=true",
-	} {
-		for route := range Routes() {
-			f.Add(route, seed, "")
-			f.Add(route, "", seed)
+		"pageNo=1&pageSize=1&instance=[::1]:80&serviceNameParam=(&withInstances=1",
+		"serviceName=a&clusterName=A&checkPort=1&useInstancePort4Check=t&healthChecker={\"type\":\"HTTP\",\"path\":\"//x\"}",
+		"customNamespaceId=n&namespaceName=n&namespace=n&namespaceShowName=m&namespaceId=n",
+		"serviceName=a&ip=192.0.2.7&port=80&ephemeral=false&metadata={\"preserved.instance.id.generator\":\"snowflake\"}",
+	}
+	for route := range Routes() { // each with some, so that beginning takes no minute
+		for i, seed := range seeds {
+			switch (route + i) % len(seeds) {
+			case 0, 1:
+				f.Add(route, seed, "")
+			case 2:
+				f.Add(route, "", seed)
+			}
 		}
 	}
 	f.Fuzz(func(t *testing.T, route int, query, body string) {

@@ -151,8 +151,11 @@ func TestAuth_TheRequestIsJudgedByWhatItDoes(t *testing.T) {
 	f.as("mine")
 	f.want("200 ok", "POST instance", "serviceName", "mine", "ip", "192.0.2.7", "port", "80")
 	for _, pairs := range [][]string{
-		{"serviceName", "other"}, {"serviceName", "DEFAULT_GROUP@@other"}, {"serviceName", "DEFAULT_GROUP@@other", "groupName", "G"},
-		{"serviceName", "mine", "namespaceId", "dev"}, {"serviceName", "mine", "groupName", "X"},
+		{"serviceName", "other"},
+		{"serviceName", "DEFAULT_GROUP@@other"},
+		{"serviceName", "DEFAULT_GROUP@@other", "groupName", "G"},
+		{"serviceName", "mine", "namespaceId", "dev"},
+		{"serviceName", "mine", "groupName", "X"},
 	} {
 		f.wantStatus(403, "POST instance", append(pairs, "ip", "192.0.2.7", "port", "80")...)
 	}
@@ -271,9 +274,17 @@ func TestSB17_NoHeaderGivesTrust(t *testing.T) {
 	f.want("403 unknown user!", "POST /v1/auth/login", "username", "nacos", "password", "nacos")
 	before := f.state.View().Applied()
 	headers := []http.Header{
-		{"User-Agent": {"Nacos-Server"}}, {"User-Agent": {"nacos-server"}}, {"User-Agent": {"Nacos-Server/1.0"}}, {"User-Agent": {"Nacos-Server:1.4.1"}},
-		{"X-Forwarded-For": {"127.0.0.1"}}, {"X-Real-Ip": {"127.0.0.1"}}, {"Forwarded": {"for=127.0.0.1"}},
-		{"Serveridentity": {"security"}}, {"Serveridentity": {""}}, {"Authorization": {"Basic YWRtaW46"}}, {"Request-Source": {"127.0.0.1"}},
+		{"User-Agent": {"Nacos-Server"}},
+		{"User-Agent": {"nacos-server"}},
+		{"User-Agent": {"Nacos-Server/1.0"}},
+		{"User-Agent": {"Nacos-Server:1.4.1"}},
+		{"X-Forwarded-For": {"127.0.0.1"}},
+		{"X-Real-Ip": {"127.0.0.1"}},
+		{"Forwarded": {"for=127.0.0.1"}},
+		{"Serveridentity": {"security"}},
+		{"Serveridentity": {""}},
+		{"Authorization": {"Basic YWRtaW46"}},
+		{"Request-Source": {"127.0.0.1"}},
 	}
 	targets := []string{
 		"GET /v1/auth/users?pageNo=1&pageSize=9", "POST /v1/auth/users?username=evil&password=evilevilevil", "PUT /v1/auth/users?username=admin&newPassword=evilevilevil",

@@ -137,7 +137,11 @@ func TestCluster_Settings(t *testing.T) {
 			f.want("400 caused: Param '"+name+"' is required.;", "PUT cluster", set(name, "")...)
 		}
 		for _, wrong := range [][]string{
-			{"healthChecker", "{"}, {"healthChecker", "[]"}, {"clusterName", "a_b"}, {"checkPort", "65536"}, {"metadata", "x"},
+			{"healthChecker", "{"},
+			{"healthChecker", "[]"},
+			{"clusterName", "a_b"},
+			{"checkPort", "65536"},
+			{"metadata", "x"},
 			{"healthChecker", `{"type":"HTTP","headers":"a b:c"}`},
 		} {
 			f.wantStatus(400, "PUT cluster", set(wrong...)...)

@@ -55,8 +55,12 @@ func TestPersistent_WhatIsWrongIsNotStored(t *testing.T) {
 	bothWays(t, func(t *testing.T, f *fixture) {
 		at := []string{"serviceName", "p", "ip", "192.0.2.50"}
 		for _, wrong := range [][]string{
-			{"port", "65536"}, {"port", "-1"}, {"port", "80", "weight", "-1"}, {"port", "80", "weight", "NaN"},
-			{"port", "80", "metadata", "x"}, {"port", "80", "clusterName", "a_b"},
+			{"port", "65536"},
+			{"port", "-1"},
+			{"port", "80", "weight", "-1"},
+			{"port", "80", "weight", "NaN"},
+			{"port", "80", "metadata", "x"},
+			{"port", "80", "clusterName", "a_b"},
 		} {
 			f.wantStatus(400, "POST instance", persistent(append(at, wrong...)...)...)
 			f.wantStatus(400, "PUT instance", persistent(append(at, wrong...)...)...)

@@ -73,17 +73,27 @@ func TestSB19_NothingComesBackAsMarkup(t *testing.T) {
 	f := newFixture(t)
 	const script = `"><script>alert(1)</script>`
 	at := map[string]string{"serviceName": "x", "ip": "192.0.2.9", "port": "1", "pageNo": "1", "pageSize": "1"}
-	for _, request := range []string{"GET instance", "POST instance", "GET service/list", "GET service", "GET instance/list", "PUT operator/switches"} {
-		for _, name := range []string{"clusterName", "clusters", "pageNo", "pageSize", "namespaceId", "serviceName", "ip", "port", "selector", "entry", "value"} {
+	names := []string{
+		"clusterName", "clusters", "pageNo", "pageSize", "namespaceId", "serviceName", "ip", "port", "selector", "entry", "value",
+		"healthChecker", "metadata", "namespaceName", "customNamespaceId", "namespaceShowName", "namespace", "expr", "instance", "keyword",
+		"username", "newPassword", "role", "resource", "action", "dom", "key", "serviceNameParam", "beat", "accessToken",
+	}
+	for _, route := range Routes() {
+		for _, name := range names {
 			pairs := []string{name, script}
 			for other, value := range at {
 				if other != name {
 					pairs = append(pairs, other, value)
 				}
 			}
-			f.send(request, pairs...) // serve checks the headers
+			f.send(route.Method+" "+route.Path, pairs...) // serve checks the headers
 		}
 	}
+	const markup = `<img src=x onerror=alert(1)>`
+	f.want("200 ok", "POST instance", "serviceName", "x", "ip", "192.0.2.9", "port", "1", "metadata", `{"k":"`+markup+`","`+markup+`":"k"}`)
+	require.Equal(t, markup, f.list("serviceName", "x").Hosts[0].Metadata["k"], "kept as it is")
+	f.wantStatus(200, "POST /v1/console/namespaces", "customNamespaceId", "m", "namespaceName", markup, "namespaceDesc", markup)
+	require.Contains(t, f.wantStatus(200, "GET /v1/console/namespaces"), markup, "in JSON, which is no page")
 	r := httptest.NewRequest("GET", "/v1/ns/x", http.NoBody)
 	r.RequestURI = "/nacos/v1/ns/" + strings.Repeat("<script>", 1000)
 	w := f.serve(r)
@@ -154,4 +164,18 @@ func TestInternalErrorsShowNothing(t *testing.T) {
 func TestNew_NeedsItsParts(t *testing.T) {
 	_, err := New(Options{})
 	require.Error(t, err)
+}
+
+func TestCORS_IsNotOffered(t *testing.T) {
+	f := newFixture(t)
+	for _, path := range []string{"/v1/console/namespaces", "/v1/ns/operator/switches", "/v1/auth/users"} {
+		for _, method := range []string{"GET", "OPTIONS"} {
+			r := httptest.NewRequest(method, path, http.NoBody)
+			r.Header.Set("Origin", "http://elsewhere.example")
+			r.Header.Set("Access-Control-Request-Method", "PUT")
+			for name := range f.serve(r).Header() {
+				require.NotContains(t, name, "Access-Control")
+			}
+		}
+	}
 }

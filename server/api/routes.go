@@ -39,8 +39,10 @@ func (a *API) instanceRoutes(root string) []Route {
 	read, write := onService(readers), onService(writers)
 	return []Route{
 		{Method: post, Path: root, Access: write, handle: a.registerInstance, Doc: "registers an instance"},
-		{Method: put, Path: root, Access: write, handle: a.updateInstance,
-			Doc: "changes one; for agents other than Java 1.0.0 and later it also creates"},
+		{
+			Method: put, Path: root, Access: write, handle: a.updateInstance,
+			Doc: "changes one; for agents other than Java 1.0.0 and later it also creates",
+		},
 		{Method: patch, Path: root, Access: write, handle: a.patchInstance, Doc: "changes only what is named"},
 		{Method: del, Path: root, Access: write, handle: a.deregisterInstance, Doc: "deregisters"},
 		{Method: get, Path: root, Access: read, handle: a.instanceDetail, Doc: "shows one instance with its real health"},
@@ -117,9 +119,18 @@ func (a *API) legacyRoutes(root string) []Route {
 func (a *API) peerRoutes(root string) []Route {
 	var routes []Route
 	for _, r := range [...][2]string{
-		{post, "/vote"}, {post, "/beat"}, {get, "/peer"}, {put, "/datum/reload"},
-		{post, "/datum"}, {del, "/datum"}, {get, "/datum"}, {post, "/datum/commit"}, {del, "/datum/commit"},
-		{get, "/state"}, {get, "/leader"}, {get, "/listeners"},
+		{post, "/vote"},
+		{post, "/beat"},
+		{get, "/peer"},
+		{put, "/datum/reload"},
+		{post, "/datum"},
+		{del, "/datum"},
+		{get, "/datum"},
+		{post, "/datum/commit"},
+		{del, "/datum/commit"},
+		{get, "/state"},
+		{get, "/leader"},
+		{get, "/listeners"},
 	} {
 		routes = append(routes, Route{
 			Method: r[0], Path: root + "/raft" + r[1], Access: peers(), handle: oldRaft,
@@ -142,16 +153,26 @@ func (a *API) coreRoutes(root string) []Route {
 		{Method: get, Path: cluster + "/self", Access: open(), handle: a.clusterSelf, Always: true, Doc: "this server"},
 		{Method: get, Path: cluster + "/simple/nodes", Access: open(), handle: a.clusterAddresses, Always: true, Doc: "the members' addresses"},
 		{Method: get, Path: cluster + "/health", Access: open(), handle: a.clusterHealth, Always: true, Doc: "whether this member is up"},
-		{Method: post, Path: cluster + "/report", Access: peers(), handle: a.clusterReport, Always: true,
-			Doc: "whether a member is known; nothing of the report is taken"},
-		{Method: post, Path: cluster + "/switch/lookup", Access: peers(), handle: a.clusterLookup, Always: true,
-			Doc: "refused in the envelope: there are no members to look up"},
-		{Method: post, Path: cluster + "/server/leave", Access: peers(), handle: a.clusterLeave, Always: true,
-			Doc: "members that leave; this server itself cannot"},
-		{Method: post, Path: root + "/ops/raft", Access: adminsOn("cluster/raft"), handle: notOffered(raftNotOffered), Always: true,
-			Doc: "refused with 501: the log is nobody's business"},
-		{Method: get, Path: root + "/ops/idInfo", Access: adminsOn("cluster/ids"), handle: a.idInfo, Always: true,
-			Doc: "the generators of ids: none"},
+		{
+			Method: post, Path: cluster + "/report", Access: peers(), handle: a.clusterReport, Always: true,
+			Doc: "whether a member is known; nothing of the report is taken",
+		},
+		{
+			Method: post, Path: cluster + "/switch/lookup", Access: peers(), handle: a.clusterLookup, Always: true,
+			Doc: "refused in the envelope: there are no members to look up",
+		},
+		{
+			Method: post, Path: cluster + "/server/leave", Access: peers(), handle: a.clusterLeave, Always: true,
+			Doc: "members that leave; this server itself cannot",
+		},
+		{
+			Method: post, Path: root + "/ops/raft", Access: adminsOn("cluster/raft"), handle: notOffered(raftNotOffered), Always: true,
+			Doc: "refused with 501: the log is nobody's business",
+		},
+		{
+			Method: get, Path: root + "/ops/idInfo", Access: adminsOn("cluster/ids"), handle: a.idInfo, Always: true,
+			Doc: "the generators of ids: none",
+		},
 	}
 }
 
@@ -160,10 +181,14 @@ func (a *API) consoleRoutes(root string) []Route {
 	return []Route{
 		{Method: get, Path: root + "/server/state", Access: open(), handle: a.serverState, Always: true, Doc: "version and mode"},
 		{Method: get, Path: root + "/health/liveness", Access: open(), handle: a.liveness, Always: true, Doc: "whether the process works"},
-		{Method: get, Path: root + "/health/readiness", Access: open(), handle: a.readiness, Always: true,
-			Doc: "whether it wants traffic, and what is missing if not"},
-		{Method: get, Path: root + "/namespaces", Access: open(), handle: a.namespaces, Always: true,
-			Doc: "the namespaces that were created or are in use; one; or whether an id is taken"},
+		{
+			Method: get, Path: root + "/health/readiness", Access: open(), handle: a.readiness, Always: true,
+			Doc: "whether it wants traffic, and what is missing if not",
+		},
+		{
+			Method: get, Path: root + "/namespaces", Access: open(), handle: a.namespaces, Always: true,
+			Doc: "the namespaces that were created or are in use; one; or whether an id is taken",
+		},
 		{Method: post, Path: root + "/namespaces", Access: namespaces, handle: a.createNamespace, Always: true, Doc: "creates a namespace"},
 		{Method: put, Path: root + "/namespaces", Access: namespaces, handle: a.updateNamespace, Always: true, Doc: "renames a namespace"},
 		{Method: del, Path: root + "/namespaces", Access: namespaces, handle: a.deleteNamespace, Always: true, Doc: "removes a namespace, and no service"},
@@ -177,8 +202,10 @@ func (a *API) authRoutes(root string) []Route {
 		{Method: get, Path: users, Access: ofUsers, handle: a.listUsers, Doc: "users by page"},
 		{Method: get, Path: users + "/search", Access: ofUsers, handle: a.searchUsers, Doc: "names of users that contain a text"},
 		{Method: post, Path: users, Access: ofUsers, handle: a.createUser, Doc: "creates a user"},
-		{Method: put, Path: users, Access: signedIn(), handle: a.changePassword,
-			Doc: "sets a password: one's own, or anybody's for administrators"},
+		{
+			Method: put, Path: users, Access: signedIn(), handle: a.changePassword,
+			Doc: "sets a password: one's own, or anybody's for administrators",
+		},
 		{Method: del, Path: users, Access: ofUsers, handle: a.deleteUser, Doc: "removes a user with the user's roles"},
 		{Method: get, Path: roles, Access: ofRoles, handle: a.listRoles, Doc: "who has which role, by page"},
 		{Method: get, Path: roles + "/search", Access: ofRoles, handle: a.searchRoles, Doc: "names of roles that contain a text"},
