@@ -190,14 +190,14 @@ func TestApp_RegistersWhenTheRegistryComesLater(t *testing.T) {
 
 func TestApp_IsBackWithinOneBeatAfterTheServerLostItsMemory(t *testing.T) {
 	t.Parallel()
-	proves(t, ours, "server restarted with an empty memory; back within one beat with all it carries")
+	proves(t, ours, "server killed and replaced by one that knows nobody: back within one beat with all it carries")
 	server := testserver.Start(t, binaries.server)
 	a := startApp(t, server)
 	poll.Until(t, registeredWithin, a.registered(server))
 	before, err := onlyHost(server, "greeter")
 	require.NoError(t, err)
 
-	server.Restart(t)
+	server.Replace(t)
 	took := poll.Until(t, beatInterval+slack, a.registered(server))
 	t.Logf("back after %v", took)
 	after, err := onlyHost(server, "greeter")

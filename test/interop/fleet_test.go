@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/nacos-group/nacos-sdk-go/vo"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-go/rollcall/test/internal/poll"
@@ -25,44 +24,24 @@ func startService(t *testing.T, answer string) int {
 	return service.Listener.Addr().(*net.TCPAddr).Port
 }
 
-func TestFleet_AnAppCallsWhatTheGoSDKRegisteredAndIsFoundByIt(t *testing.T) {
-	t.Parallel()
-	proves(t, goSDK, "one fleet with rollcall: called by name by an app, finds the app")
-	server := testserver.Start(t, binaries.server)
-	a := startApp(t, server)
-	sdk := newGoSDK(t, server)
-	registerGoSDK(t, sdk, "orders", uint64(startService(t, "from the Go SDK")), shortLived())
+func TestFleet_AnAppCallsWhatAnotherClientRegisteredAndIsFoundByIt(t *testing.T) {
+	forEach(t, func(t *testing.T, who foreign) {
+		who.proves(t, "one fleet with rollcall: called by name by an app, finds the app")
+		server := testserver.Start(t, binaries.server)
+		a := startApp(t, server)
+		other := who.start(t, server, account{})
+		require.NoError(t, other.register("orders", who.instance(startService(t, "from another"))))
 
-	body, err := a.get("/via/orders")
-	require.NoError(t, err)
-	require.Equal(t, "from the Go SDK", body)
+		body, err := a.get("/via/orders")
+		require.NoError(t, err)
+		require.Equal(t, "from another", body)
 
-	poll.Until(t, registeredWithin, a.registered(server))
-	instance, err := sdk.SelectOneHealthyInstance(vo.SelectOneHealthInstanceParam{ServiceName: "greeter"})
-	require.NoError(t, err)
-	require.Equal(t, uint64(a.port), instance.Port)
-	require.Equal(t, "1", instance.Metadata["version"])
-}
-
-func TestFleet_AnAppCallsWhatNodeRegisteredAndIsFoundByIt(t *testing.T) {
-	t.Parallel()
-	proves(t, nodeSDK, "one fleet with rollcall: called by name by an app, finds the app")
-	needNode(t)
-	server := testserver.Start(t, binaries.server)
-	a := startApp(t, server)
-	node := startNode(t, server)
-	instance := nodeInstance(startService(t, "from Node.js"))
-	node.call(t, request{"op": "register", "service": "orders", "instance": instance}, nil)
-
-	body, err := a.get("/via/orders")
-	require.NoError(t, err)
-	require.Equal(t, "from Node.js", body)
-
-	poll.Until(t, registeredWithin, a.registered(server))
-	var hosts []testserver.Host
-	node.call(t, request{"op": "select", "service": "greeter"}, &hosts)
-	require.Equal(t, []int{a.port}, portsOf(hosts))
-	require.Equal(t, "1", hosts[0].Metadata["version"])
+		poll.Until(t, registeredWithin, a.registered(server))
+		hosts, err := other.choose("greeter")
+		require.NoError(t, err)
+		require.Equal(t, []int{a.port}, portsOf(hosts))
+		require.Equal(t, "1", hosts[0].Metadata["version"])
+	})
 }
 
 // A call by name must not be answered by an instance that another client took

@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/nacos-group/nacos-sdk-go/vo"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-go/rollcall/test/internal/poll"
 	"github.com/rollcall-go/rollcall/test/testserver"
 )
 
@@ -45,22 +43,31 @@ func (quiet) Debugf(string, ...any) {}
 // test deregisters what it registered, which ends the beats.
 func newGoSDK(t *testing.T, server *testserver.Server) naming_client.INamingClient {
 	t.Helper()
-	cache, err := os.MkdirTemp(scratch, "sdk-")
+	sdk, err := connectGoSDK(server, account{})
 	require.NoError(t, err)
-	sdk, err := clients.NewNamingClient(vo.NacosClientParam{
+	return sdk
+}
+
+// connectGoSDK returns a client that logs in, if it is given an account.
+func connectGoSDK(server *testserver.Server, a account) (naming_client.INamingClient, error) {
+	cache, err := os.MkdirTemp(scratch, "sdk-")
+	if err != nil {
+		return nil, err
+	}
+	return clients.NewNamingClient(vo.NacosClientParam{
 		ClientConfig: constant.NewClientConfig(
 			constant.WithTimeoutMs(2000),
 			constant.WithCacheDir(cache),
 			constant.WithNotLoadCacheAtStart(true),
 			constant.WithUpdateCacheWhenEmpty(true),
 			constant.WithCustomLogger(quiet{}),
+			constant.WithUsername(a.name),
+			constant.WithPassword(a.password),
 		),
 		ServerConfigs: []constant.ServerConfig{
 			*constant.NewServerConfig("127.0.0.1", uint64(server.Port()), constant.WithContextPath("/nacos")),
 		},
 	})
-	require.NoError(t, err)
-	return sdk
 }
 
 // registerGoSDK registers 127.0.0.1 with the port under DEFAULT_GROUP, with
@@ -68,7 +75,7 @@ func newGoSDK(t *testing.T, server *testserver.Server) naming_client.INamingClie
 func registerGoSDK(t *testing.T, sdk naming_client.INamingClient, service string, port uint64, metadata map[string]string) {
 	t.Helper()
 	ok, err := sdk.RegisterInstance(vo.RegisterInstanceParam{
-		ServiceName: service, Ip: "127.0.0.1", Port: port, ClusterName: "EAST",
+		ServiceName: service, Ip: "127.0.0.1", Port: port, ClusterName: cluster,
 		Weight: 2.5, Enable: true, Healthy: true, Ephemeral: true, Metadata: metadata,
 	})
 	require.NoError(t, err)
@@ -78,35 +85,8 @@ func registerGoSDK(t *testing.T, sdk naming_client.INamingClient, service string
 
 func deregisterGoSDK(sdk naming_client.INamingClient, service string, port uint64) (bool, error) {
 	return sdk.DeregisterInstance(vo.DeregisterInstanceParam{
-		ServiceName: service, Ip: "127.0.0.1", Port: port, Cluster: "EAST", Ephemeral: true,
+		ServiceName: service, Ip: "127.0.0.1", Port: port, Cluster: cluster, Ephemeral: true,
 	})
-}
-
-func TestNacosSDKGo_RegistersWithMetadataWeightAndCluster(t *testing.T) {
-	t.Parallel()
-	proves(t, goSDK, "register with metadata, weight and cluster; list")
-	server := testserver.Start(t, binaries.server)
-	sdk := newGoSDK(t, server)
-	metadata := shortLived("note", "a,b=c&d {\"e\"} 100% ü")
-	registerGoSDK(t, sdk, "orders", 8001, metadata)
-
-	host, err := onlyHost(server, "orders")
-	require.NoError(t, err, "visible as soon as the register call is answered")
-	require.Equal(t, testserver.Host{
-		InstanceID: host.InstanceID, IP: "127.0.0.1", Port: 8001, ClusterName: "EAST",
-		Weight: 2.5, Healthy: true, Enabled: true, Ephemeral: true, Metadata: metadata,
-	}, host)
-	require.Contains(t, host.InstanceID, "127.0.0.1#8001#EAST#")
-
-	for _, clusters := range [][]string{nil, {"EAST"}, {"WEST", "EAST"}} {
-		service, err := sdk.GetService(vo.GetServiceParam{ServiceName: "orders", Clusters: clusters})
-		require.NoError(t, err)
-		require.Len(t, service.Hosts, 1, "clusters %v", clusters)
-		require.Equal(t, metadata, service.Hosts[0].Metadata)
-	}
-	service, err := sdk.GetService(vo.GetServiceParam{ServiceName: "orders", Clusters: []string{"WEST"}})
-	require.NoError(t, err)
-	require.Empty(t, service.Hosts, "no instance in that cluster")
 }
 
 func TestNacosSDKGo_PicksAHealthyInstance(t *testing.T) {
@@ -123,31 +103,6 @@ func TestNacosSDKGo_PicksAHealthyInstance(t *testing.T) {
 	instance, err := sdk.SelectOneHealthyInstance(vo.SelectOneHealthInstanceParam{ServiceName: "orders"})
 	require.NoError(t, err)
 	require.Contains(t, []uint64{8001, 8002}, instance.Port)
-}
-
-func TestNacosSDKGo_BeatsKeepItHealthyPastTheDeleteTimeout(t *testing.T) {
-	t.Parallel()
-	proves(t, goSDK, "beats at the instance's own interval, healthy past the delete timeout")
-	server := testserver.Start(t, binaries.server)
-	registerGoSDK(t, newGoSDK(t, server), "orders", 8001, shortLived())
-
-	poll.While(t, deleteTimeout+slack, healthy(server, "orders"))
-}
-
-func TestNacosSDKGo_DeregistersAndStaysAway(t *testing.T) {
-	t.Parallel()
-	proves(t, goSDK, "deregister, gone with the answer and not beaten back")
-	server := testserver.Start(t, binaries.server)
-	sdk := newGoSDK(t, server)
-	registerGoSDK(t, sdk, "orders", 8001, shortLived())
-	// Between two beats: one that is under way registers anew what is gone.
-	poll.While(t, beatInterval/2, healthy(server, "orders"))
-
-	ok, err := deregisterGoSDK(sdk, "orders", 8001)
-	require.NoError(t, err)
-	require.True(t, ok)
-	requireGone(t, server, "orders", 8001)
-	poll.While(t, 2*beatInterval, gone(server, "orders", 8001))
 }
 
 // subscription records the lists a subscriber is called with.
@@ -190,27 +145,6 @@ func (s subscription) next(t *testing.T, within time.Duration, ports ...uint64) 
 	}
 }
 
-func TestNacosSDKGo_SubscriberIsToldOfChangesByPush(t *testing.T) {
-	t.Parallel()
-	proves(t, goSDK, "subscribe; changes arrive by UDP push")
-	server := testserver.Start(t, binaries.server)
-	sdk := newGoSDK(t, server)
-	registerGoSDK(t, sdk, "orders", 8001, nil)
-
-	start := time.Now()
-	changes := subscribeGoSDK(t, newGoSDK(t, server), "orders")
-	changes.next(t, slack, 8001)
-	registerGoSDK(t, sdk, "orders", 8002, nil)
-	changes.next(t, slack, 8001, 8002)
-	_, err := deregisterGoSDK(sdk, "orders", 8001)
-	require.NoError(t, err)
-	changes.next(t, slack, 8002)
-	_, err = deregisterGoSDK(sdk, "orders", 8002)
-	require.NoError(t, err)
-	changes.next(t, slack)
-	require.Less(t, time.Since(start), pollWithPush, "all of that before the subscriber asks again")
-}
-
 func TestNacosSDKGo_SubscriberIsToldOfChangesByPollWhenPushIsOff(t *testing.T) {
 	t.Parallel()
 	proves(t, goSDK, "subscribe; changes arrive by poll when pushes are switched off")
@@ -250,34 +184,6 @@ func TestNacosSDKGo_SubscriberIsToldThatAnInstanceDied(t *testing.T) {
 	}
 }
 
-func TestNacosSDKGo_UpdatesWeightAndMetadata(t *testing.T) {
-	t.Parallel()
-	proves(t, goSDK, "update weight, enabled and metadata; beats do not undo it")
-	server := testserver.Start(t, binaries.server)
-	sdk := newGoSDK(t, server)
-	registerGoSDK(t, sdk, "orders", 8001, shortLived("version", "1"))
-
-	updated := shortLived("version", "2")
-	ok, err := sdk.UpdateInstance(vo.UpdateInstanceParam{
-		ServiceName: "orders", Ip: "127.0.0.1", Port: 8001, ClusterName: "EAST",
-		Ephemeral: true, Weight: 7, Enable: true, Metadata: updated,
-	})
-	require.NoError(t, err)
-	require.True(t, ok)
-	asUpdated := func() error {
-		host, err := onlyHost(server, "orders")
-		if err != nil {
-			return err
-		}
-		if host.Weight != 7 || host.Metadata["version"] != "2" || !host.Healthy {
-			return fmt.Errorf("not as updated: %+v", host)
-		}
-		return nil
-	}
-	require.NoError(t, asUpdated())
-	poll.While(t, 2*beatInterval+slack, asUpdated)
-}
-
 func TestNacosSDKGo_ListsTheServicesOfAGroup(t *testing.T) {
 	t.Parallel()
 	proves(t, goSDK, "service list")
@@ -293,23 +199,4 @@ func TestNacosSDKGo_ListsTheServicesOfAGroup(t *testing.T) {
 	page, err = sdk.GetAllServicesInfo(vo.GetAllServiceInfoParam{PageNo: 2, PageSize: 2})
 	require.NoError(t, err)
 	require.Equal(t, model.ServiceList{Count: 3, Doms: []string{"users"}}, page)
-}
-
-func TestNacosSDKGo_IsBackWithinOneBeatAfterTheServerLostItsMemory(t *testing.T) {
-	t.Parallel()
-	proves(t, goSDK, "server restarted with an empty memory; back within one beat with all it carries")
-	server := testserver.Start(t, binaries.server)
-	metadata := shortLived("version", "1")
-	registerGoSDK(t, newGoSDK(t, server), "orders", 8001, metadata)
-	// Past the second beat: the first comes with the registration.
-	poll.While(t, beatInterval+beatInterval/2, healthy(server, "orders"))
-
-	server.Restart(t)
-	took := poll.Until(t, beatInterval+slack, healthy(server, "orders"))
-	t.Logf("back after %v", took)
-	host, err := onlyHost(server, "orders")
-	require.NoError(t, err)
-	require.Equal(t, "EAST", host.ClusterName)
-	require.Equal(t, metadata, host.Metadata)
-	require.InDelta(t, 2.5, host.Weight, 0)
 }

@@ -24,3 +24,15 @@ func registerWithoutBeats(t *testing.T, server *testserver.Server, service strin
 	require.NoError(t, err)
 	require.Equal(t, "ok", answer)
 }
+
+// changeByOperator gives an instance another weight, as an operator does.
+func changeByOperator(t *testing.T, server *testserver.Server, service string, i instance, weight float64) {
+	t.Helper()
+	metadata, err := json.Marshal(i.Metadata)
+	require.NoError(t, err)
+	_, err = server.Call(http.MethodPut, "/v1/ns/instance", url.Values{
+		"serviceName": {service}, "ip": {i.IP}, "port": {strconv.Itoa(i.Port)}, "clusterName": {i.Cluster},
+		"weight": {strconv.FormatFloat(weight, 'g', -1, 64)}, "metadata": {string(metadata)},
+	})
+	require.NoError(t, err)
+}

@@ -26,8 +26,8 @@ const logger = { debug: () => {}, info: log('INFO'), warn: log('WARN'), error: l
 
 const send = message => process.stdout.write(JSON.stringify(message) + '\n');
 
-const [server] = process.argv.slice(2);
-const client = new NacosNamingClient({ logger, serverList: server, namespace: 'public' });
+const [server, username, password] = process.argv.slice(2);
+const client = new NacosNamingClient({ logger, serverList: server, namespace: 'public', username, password });
 client.on('error', err => logger.error(err));
 
 const operations = {
@@ -37,8 +37,9 @@ const operations = {
   deregister: ({ service, instance }) => client.deregisterInstance(service, instance),
   list: ({ service }) => client.getAllInstances(service, undefined, '', false),
   select: ({ service }) => client.selectInstances(service, undefined, '', true, false),
-  subscribe: async ({ service }) => {
-    client.subscribe(service, hosts => send({ change: service, hosts }));
+  // Without clusters, it would watch the cluster DEFAULT alone.
+  subscribe: async ({ service, clusters }) => {
+    client.subscribe({ serviceName: service, clusters }, hosts => send({ change: service, hosts }));
   },
 };
 

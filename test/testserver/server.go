@@ -20,6 +20,9 @@ import (
 // machine that is busy with other tests.
 const readyWithin = 20 * time.Second
 
+// stoppedWithin is how long it may take to end, lame duck included.
+const stoppedWithin = 20 * time.Second
+
 // Build compiles the server of the module at root into the folder dir, as a
 // release is built and with that module's dependencies, and returns the path of
 // the binary. dir is absolute.
@@ -34,35 +37,39 @@ func Build(root, dir string) (string, error) {
 	return binary, nil
 }
 
-// Server is one server process on a port of its own of 127.0.0.1. A server that
-// is started again after its end keeps port and settings and has forgotten
-// everything else.
+// Server is one server process on a port of its own of 127.0.0.1, with a data
+// directory of its own. A server that is started again after its end keeps port,
+// settings and data.
 type Server struct {
-	binary  string
-	port    int
-	running *process.Process
+	binary   string
+	port     int
+	dir      string   // where it runs, and keeps its data below
+	settings []string // as environment variables
+	token    string   // sent with Call, if any
+	running  *process.Process
 }
 
-// New reserves a port for a server that is not running yet.
-func New(t testing.TB, binary string) *Server {
+// New reserves a port for a server that is not running yet. Settings are
+// environment variables, such as "NACOS_CORE_AUTH_ENABLED=true".
+func New(t testing.TB, binary string, settings ...string) *Server {
 	t.Helper()
-	return &Server{binary: binary, port: FreePort(t)}
+	return &Server{binary: binary, port: FreePort(t), dir: t.TempDir(), settings: settings}
 }
 
 // Start runs a new server and returns when it is ready to serve.
-func Start(t testing.TB, binary string) *Server {
+func Start(t testing.TB, binary string, settings ...string) *Server {
 	t.Helper()
-	s := New(t, binary)
+	s := New(t, binary, settings...)
 	s.Start(t)
 	return s
 }
 
-// Start runs the server, with an empty memory, and returns when it is ready to
-// serve.
+// Start runs the server and returns when it is ready to serve.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	cmd := exec.Command(s.binary, "--address", "127.0.0.1", "--port", strconv.Itoa(s.port))
-	cmd.Dir = t.TempDir()
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), s.settings...)
 	s.running = process.Start(t, "server on "+s.Addr(), cmd)
 	poll.Until(t, readyWithin, func() error {
 		select {
@@ -74,10 +81,22 @@ func (s *Server) Start(t testing.TB) {
 	})
 }
 
-// Restart kills the server and starts it again on the same port.
+// Restart asks the server to end, as an upgrade does, and starts it again over
+// the data it left.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
+	if err := s.Terminate(t, stoppedWithin); err != nil {
+		t.Fatalf("the server on %s ended with: %v", s.Addr(), err)
+	}
+	s.Start(t)
+}
+
+// Replace kills the server and starts one that has never heard of anybody, on
+// the same port.
+func (s *Server) Replace(t testing.TB) {
+	t.Helper()
 	s.Kill()
+	s.dir = t.TempDir()
 	s.Start(t)
 }
 

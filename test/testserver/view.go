@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -58,6 +59,13 @@ func (s *Server) Hosts(service string) ([]Host, error) {
 // Call sends one request with the parameters in its query and returns the body
 // of the answer. Any status but 200 is an error.
 func (s *Server) Call(method, path string, params url.Values) (string, error) {
+	if s.token != "" {
+		params = maps.Clone(params)
+		if params == nil {
+			params = url.Values{}
+		}
+		params.Set("accessToken", s.token)
+	}
 	request, err := http.NewRequest(method, "http://"+s.Addr()+"/nacos"+path+"?"+params.Encode(), nil)
 	if err != nil {
 		return "", err
