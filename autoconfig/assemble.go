@@ -97,6 +97,10 @@ func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 	if err := app.fx.Err(); err != nil {
 		return nil, rootCause(err)
 	}
+	if needed := s.stopTimeout(); app.StopTimeout() < needed {
+		app.logger.Warn("the stop timeout is shorter than what deregistering, drain and shutdown may take",
+			slog.Duration("timeout", app.StopTimeout()), slog.Duration("needed", needed))
+	}
 	return app, nil
 }
 

@@ -41,8 +41,8 @@ type WebServerOptions struct {
 	Logger *slog.Logger
 }
 
-// WebServer serves the engine. Start and Stop are called once, in this order;
-// the other methods are safe for concurrent use.
+// WebServer serves the engine. Start is called once and Stop after it; the other
+// methods are safe for concurrent use.
 type WebServer struct {
 	options WebServerOptions
 	logger  *slog.Logger
@@ -131,8 +131,12 @@ func (s *WebServer) serve(ln net.Listener) {
 
 // Stop ends the server as server.shutdown says and waits for its goroutine.
 // Requests that outlast the graceful time are cut, which is logged, not an
-// error: the application ends either way.
+// error: the application ends either way. A server that never listened is
+// stopped.
 func (s *WebServer) Stop(ctx context.Context) error {
+	if s.Addr() == nil {
+		return nil
+	}
 	if s.options.Properties.Shutdown == ShutdownGraceful {
 		ctx, cancel := context.WithTimeout(ctx, s.options.Properties.ShutdownTimeout)
 		defer cancel()
