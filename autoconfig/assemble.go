@@ -79,7 +79,7 @@ func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 		opts = append(opts, b.backend(), discoveryModule(s))
 	}
 	if s.registration().holds {
-		opts = append(opts, registrationModule(s))
+		opts = append(opts, registrationModule(s, nacos.holds))
 	}
 	if s.loadBalancer().holds {
 		opts = append(opts, loadBalancerModule(s))
