@@ -185,6 +185,43 @@ func TestUpdate_JavaMustNameWhatExists(t *testing.T) {
 	})
 }
 
+func TestUpdate_OfAnSDKIsItsOwnRegistration(t *testing.T) {
+	bothWays(t, func(t *testing.T, f *fixture) {
+		at := []string{"serviceName", "own", "ip", "192.0.2.62", "port", "80"}
+		for _, agent := range []string{goSDK, python, "Nacos-CSharp-Client:v0.9.0", "Nacos-C-Client:v1.0.12"} {
+			f.agent = agent
+			f.want("200 ok", "POST instance", append(at, "weight", "2", "metadata", "a=b")...)
+			f.want("200 ok", "PUT instance", append(at, "weight", "5", "enable", "false")...)
+			require.Empty(t, f.hosts("serviceName", "own"), agent)
+			f.want("200 ok", "POST instance", append(at, "weight", "2", "metadata", "a=b")...)
+			host := f.list("serviceName", "own").Hosts[0]
+			require.Equal(t, 2.0, host.Weight, agent)
+			require.Equal(t, map[string]string{"a": "b"}, host.Metadata, agent)
+		}
+	})
+}
+
+func TestUpdate_OfAnOperatorKeepsWhatItNames(t *testing.T) {
+	bothWays(t, func(t *testing.T, f *fixture) {
+		for i, agent := range []string{java14, "Mozilla/5.0", "curl/8.0", ""} {
+			at := []string{"serviceName", fmt.Sprint("operated", i), "ip", "192.0.2.63", "port", "80"}
+			register := append([]string{"weight", "2", "metadata", "a=b"}, at...)
+			f.agent = goSDK
+			f.want("200 ok", "POST instance", register...)
+			f.agent = agent
+			f.want("200 ok", "PUT instance", append(at, "weight", "5")...)
+			host := f.list(at[:2]...).Hosts[0]
+			require.Equal(t, 5.0, host.Weight, agent)
+			require.Empty(t, host.Metadata, agent)
+			f.agent = goSDK
+			f.want("200 ok", "POST instance", register...)
+			host = f.list(at[:2]...).Hosts[0]
+			require.Equal(t, 5.0, host.Weight, "named by the operator: %s", agent)
+			require.Equal(t, map[string]string{"a": "b"}, host.Metadata, "not named: %s", agent)
+		}
+	})
+}
+
 func TestPatch_ChangesOnlyWhatIsNamed(t *testing.T) {
 	bothWays(t, func(t *testing.T, f *fixture) {
 		at := []string{"serviceName", "p", "ip", "192.0.2.60", "port", "80", "cluster", "C"}

@@ -104,7 +104,7 @@ func TestSB07_AnOddOrderIsHonouredAndWarnedOf(t *testing.T) {
 
 func TestSB07_ChangedTimesCountFromThenOn(t *testing.T) {
 	for name, change := range map[string]func(*Store, wire.ServiceKey, Registration) error{
-		"put":  func(s *Store, k wire.ServiceKey, r Registration) error { return s.Update(k, r, true) },
+		"put":  func(s *Store, k wire.ServiceKey, r Registration) error { return s.Update(k, r, allGiven, true) },
 		"post": (*Store).Register,
 	} {
 		t.Run(name, func(t *testing.T) {

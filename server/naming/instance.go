@@ -93,6 +93,11 @@ func (r Registration) values() values {
 	}
 }
 
+// Given says which values of an update were named by the operator.
+type Given struct {
+	Weight, Enabled, Metadata, App bool
+}
+
 // Patch changes what is not nil of an instance.
 type Patch struct {
 	Weight  *float64
