@@ -26,6 +26,9 @@ type Host struct {
 	ClusterName string
 	ServiceName string
 	Ephemeral   bool
+	// Intervals are the effective times (server case SB-07); the last members,
+	// which a list of Nacos has not. The zero value leaves them out.
+	Intervals Intervals
 }
 
 // Append appends the host as JSON, members in the order of Nacos, metadata keys
@@ -43,6 +46,9 @@ func (h *Host) Append(dst []byte) []byte {
 	dst = appendString(append(dst, `,"clusterName":`...), h.ClusterName)
 	dst = appendString(append(dst, `,"serviceName":`...), h.ServiceName)
 	dst = strconv.AppendBool(append(dst, `,"ephemeral":`...), h.Ephemeral)
+	if h.Intervals != (Intervals{}) {
+		dst = h.Intervals.append(dst)
+	}
 	return append(dst, '}')
 }
 
@@ -145,6 +151,9 @@ type hostDocument struct {
 	ClusterName string    `json:"clusterName"`
 	ServiceName string    `json:"serviceName"`
 	Ephemeral   *flexBool `json:"ephemeral"`
+	Beat        flexInt   `json:"instanceHeartBeatInterval"`
+	Timeout     flexInt   `json:"instanceHeartBeatTimeOut"`
+	Delete      flexInt   `json:"ipDeleteTimeout"`
 }
 
 func (d *hostDocument) host() Host {
@@ -152,6 +161,7 @@ func (d *hostDocument) host() Host {
 		IP: d.IP, Port: int(d.Port), Valid: bool(d.Valid), Marked: bool(d.Marked), InstanceID: d.InstanceID,
 		Metadata: d.Metadata, Healthy: orTrue(d.Healthy), Enabled: orTrue(d.Enabled), Ephemeral: orTrue(d.Ephemeral),
 		Weight: 1, ClusterName: d.ClusterName, ServiceName: d.ServiceName,
+		Intervals: Intervals{Beat: d.Beat.milliseconds(), Timeout: d.Timeout.milliseconds(), Delete: d.Delete.milliseconds()},
 	}
 	if d.Weight != nil {
 		h.Weight = *d.Weight

@@ -186,8 +186,13 @@ func (a *API) instanceDetail(c *call) (answer, error) {
 		Healthy     bool              `json:"healthy"`
 		InstanceID  string            `json:"instanceId"`
 		Metadata    map[string]string `json:"metadata"`
+		// The effective times, which Nacos shows in its console only (SB-07).
+		Beat    int64 `json:"instanceHeartBeatInterval"`
+		Timeout int64 `json:"instanceHeartBeatTimeOut"`
+		Delete  int64 `json:"ipDeleteTimeout"`
 	}{
 		k.ServiceName.String(), in.IP, in.Port, in.Cluster,
 		wire.Float(in.Weight), in.Healthy, in.ID, in.Metadata,
+		in.Intervals.Beat.Milliseconds(), in.Intervals.Timeout.Milliseconds(), in.Intervals.Delete.Milliseconds(),
 	})
 }

@@ -23,7 +23,7 @@ func TestList_WholeAnswer(t *testing.T) {
 		body = regexp.MustCompile(`"lastRefTime":\d{13},"checksum":"[0-9a-f]+"`).ReplaceAllString(body, `"lastRefTime":1,"checksum":"x"`)
 		require.Equal(t, `200 {"hosts":[{"ip":"192.0.2.7","port":8080,"valid":true,"healthy":true,"marked":false,`+
 			`"instanceId":"192.0.2.7#8080#DEFAULT#DEFAULT_GROUP@@orders","metadata":{"version":"2"},"enabled":true,"weight":1.0,`+
-			`"clusterName":"DEFAULT","serviceName":"`+serviceName+`","ephemeral":true}],`+
+			`"clusterName":"DEFAULT","serviceName":"`+serviceName+`","ephemeral":true,"instanceHeartBeatInterval":5000,"instanceHeartBeatTimeOut":15000,"ipDeleteTimeout":30000}],`+
 			`"dom":"`+serviceName+`","name":"DEFAULT_GROUP@@orders","cacheMillis":3000,"lastRefTime":1,`+
 			`"checksum":"x","useSpecifiedURL":false,"clusters":"","env":"e","metadata":{},"reachProtectionThreshold":false}`, "200 "+body)
 	}

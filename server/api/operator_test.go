@@ -12,7 +12,7 @@ func TestMetrics(t *testing.T) {
 	f.want("200 ok", "POST instance", "serviceName", "m", "ip", "192.0.2.8", "port", "80")
 	for _, request := range []string{"GET operator/metrics", "GET ops/metrics"} {
 		f.want(`200 {"status":"UP","serviceCount":1,"instanceCount":2,"raftNotifyTaskCount":0,"responsibleServiceCount":1,`+
-			`"responsibleInstanceCount":2,"cpu":-1,"load":-1,"mem":-1}`, request)
+			`"responsibleInstanceCount":2,"cpu":-1.0,"load":-1.0,"mem":-1.0}`, request)
 	}
 }
 
