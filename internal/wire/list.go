@@ -117,9 +117,19 @@ func (e EncodedList) Size() int { return len(e.head) + len(e.tail) }
 // Append appends the whole reply.
 func (e EncodedList) Append(dst []byte, cacheMillis, lastRefTime int64) []byte {
 	dst = slices.Grow(dst, e.Size()+64)
-	dst = strconv.AppendInt(append(dst, e.head...), cacheMillis, 10)
-	dst = strconv.AppendInt(append(dst, `,"lastRefTime":`...), lastRefTime, 10)
-	return append(dst, e.tail...)
+	return append(appendVarying(append(dst, e.head...), cacheMillis, lastRefTime), e.tail...)
+}
+
+// Parts returns the reply in three pieces, to be sent one after another. Head and
+// tail are shared by all replies and nobody changes them; only the few bytes
+// between them are new.
+func (e EncodedList) Parts(cacheMillis, lastRefTime int64) (head, varying, tail []byte) {
+	return e.head, appendVarying(make([]byte, 0, 64), cacheMillis, lastRefTime), e.tail
+}
+
+func appendVarying(dst []byte, cacheMillis, lastRefTime int64) []byte {
+	dst = strconv.AppendInt(dst, cacheMillis, 10)
+	return strconv.AppendInt(append(dst, `,"lastRefTime":`...), lastRefTime, 10)
 }
 
 // MarshalJSON implements json.Marshaler.

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,6 +74,14 @@ func TestGate_LimitedURLs(t *testing.T) {
 	require.Empty(t, f.wantStatus(429, "GET instance/list", "serviceName", "bad"))
 	f.wantStatus(200, "GET instance/list", "serviceName", "good")
 	require.Empty(t, f.wantStatus(403, "POST service", "serviceName", "s"))
+	for _, spelling := range []string{
+		"/v1/ns/service", "/v1/ns/service/", "//v1/ns/service", "/v1//ns///service", "/v1/ns/servic%65", "/%76%31/ns/service//",
+		"http://registry.example/v1/ns/service",
+	} {
+		r := httptest.NewRequest("POST", "/v1/ns/service", http.NoBody)
+		r.RequestURI = spelling
+		require.Equal(t, 403, f.serve(r).Code, spelling)
+	}
 	f.want("200 ok", "PUT operator/switches", "entry", "limitedUrlMap", "value", "/v1/ns:503")
 	f.wantStatus(503, "GET instance/list", "serviceName", "good")
 	f.wantStatus(200, "GET operator/switches")
