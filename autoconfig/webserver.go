@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollcall-go/rollcall/registry"
@@ -32,6 +33,8 @@ type WebServerOptions struct {
 	// Listener is listened on instead of address and port, and closed with the
 	// server; nil opens one.
 	Listener net.Listener
+	// Wrap is put around the listener; nil for nothing.
+	Wrap WrapListener
 	// Publisher is told when the server listens; nil tells nobody.
 	Publisher registry.Publisher
 	// OnFailure is called once when the server ends without having been stopped;
@@ -40,6 +43,11 @@ type WebServerOptions struct {
 	// Logger is nil for silence.
 	Logger *slog.Logger
 }
+
+// WrapListener changes how the web server's connections are accepted, such as by
+// refusing some. It is called once, when the server starts. A module may provide
+// one in the graph.
+type WrapListener func(net.Listener) net.Listener
 
 // WebServer serves the engine. Start is called once and Stop after it; the other
 // methods are safe for concurrent use.
@@ -52,6 +60,8 @@ type WebServer struct {
 	cut    context.Context // done when a graceful shutdown must not wait longer
 	cutNow context.CancelFunc
 
+	retired atomic.Bool
+
 	mu   sync.Mutex
 	addr net.Addr
 }
@@ -62,17 +72,15 @@ func NewWebServer(o WebServerOptions) *WebServer {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	cut, cutNow := context.WithCancel(context.Background())
-	return &WebServer{
-		options: o, logger: o.Logger, cut: cut, cutNow: cutNow,
-		server: &http.Server{
-			Handler:           mount(o.Properties.contextPath(), o.Handler),
-			ReadHeaderTimeout: readHeaderTimeout,
-			IdleTimeout:       idleTimeout,
-			MaxHeaderBytes:    maxHeaderBytes,
-			ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
-		},
-		served: make(chan struct{}),
+	s := &WebServer{options: o, logger: o.Logger, cut: cut, cutNow: cutNow, served: make(chan struct{})}
+	s.server = &http.Server{
+		Handler:           s.sendAway(mount(o.Properties.contextPath(), o.Handler)),
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
 	}
+	return s
 }
 
 // Addr is where the server listens, with the port it really got; nil before it
@@ -89,6 +97,9 @@ func (s *WebServer) Start(ctx context.Context) error {
 	ln, err := s.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("web server: %w", err)
+	}
+	if s.options.Wrap != nil {
+		ln = s.options.Wrap(ln)
 	}
 	s.mu.Lock()
 	s.addr = ln.Addr()
@@ -129,7 +140,37 @@ func (s *WebServer) serve(ln net.Listener) {
 	}
 }
 
-// Stop ends the server as server.shutdown says and waits for its goroutine.
+// Retire begins the end: the server answers as before, and every answer has the
+// client close its connection, so that none is in use when the server stops. It
+// does not wait and can be called again.
+func (s *WebServer) Retire() { s.retired.Store(true) }
+
+// sendAway has the clients of a server that is about to stop close their
+// connections. What is to become another protocol is left alone.
+func (s *WebServer) sendAway(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.retired.Load() && r.Header.Get("Upgrade") == "" {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// lameDuck goes on answering for server.lame-duck, so that whoever looks at the
+// readiness learns that this server is about to stop before it does.
+func (s *WebServer) lameDuck(ctx context.Context) {
+	wait := time.NewTimer(s.options.Properties.LameDuck)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+	case <-s.cut.Done():
+	case <-s.served:
+	}
+}
+
+// Stop ends the server as server.shutdown says and waits for its goroutine. A
+// graceful end begins with server.lame-duck, in which everything is answered.
 // Requests that outlast the graceful time are cut, which is logged, not an
 // error: the application ends either way. A server that never listened is
 // stopped.
@@ -138,6 +179,8 @@ func (s *WebServer) Stop(ctx context.Context) error {
 		return nil
 	}
 	if s.options.Properties.Shutdown == ShutdownGraceful {
+		s.Retire()
+		s.lameDuck(ctx)
 		ctx, cancel := context.WithTimeout(ctx, s.options.Properties.ShutdownTimeout)
 		defer cancel()
 		release := context.AfterFunc(s.cut, cancel)
@@ -152,7 +195,7 @@ func (s *WebServer) Stop(ctx context.Context) error {
 	return err
 }
 
-// Cut ends the wait of a graceful shutdown, now or when it begins.
+// Cut ends the waits of a graceful shutdown, now or when it begins.
 func (s *WebServer) Cut() { s.cutNow() }
 
 // mount returns a handler that takes the context path off each path and answers
