@@ -1,8 +1,10 @@
 package autoconfig
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/rollcall-go/rollcall/internal/testutil"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
@@ -145,6 +148,31 @@ func TestCase20_WhoIsAnsweredDuringTheStopIsSentAway(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCase20_TheLastConnectionIsAnswered: what was accepted before the listener
+// closed is answered, also when the request itself comes after that.
+func TestCase20_TheLastConnectionIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := testutil.NewListener()
+		app := start(t, alone, Listener(l), Property("server.lame-duck", "1s"), fx.Invoke(echoPath))
+		began := time.Now()
+		stopped := stopping(app)
+		time.Sleep(990 * time.Millisecond)
+		conn, err := l.Dial(t.Context(), "tcp", "")
+		require.NoError(t, err)
+		defer conn.Close()
+		time.Sleep(50 * time.Millisecond)
+		_, err = fmt.Fprint(conn, "GET /echo/x HTTP/1.1\r\nHost: app\r\n\r\n")
+		require.NoError(t, err)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.True(t, resp.Close)
+		require.NoError(t, <-stopped)
+		require.LessOrEqual(t, time.Since(began), 1500*time.Millisecond)
+	})
 }
 
 func TestAR10_AnExpiredContextStillDeregistersAndStopsEverything(t *testing.T) {

@@ -60,10 +60,11 @@ type WebServer struct {
 	cut    context.Context // done when a graceful shutdown must not wait longer
 	cutNow context.CancelFunc
 
-	retired atomic.Bool
+	retired, closing atomic.Bool
 
-	mu   sync.Mutex
-	addr net.Addr
+	mu       sync.Mutex
+	addr     net.Addr
+	listener *timedListener
 }
 
 // NewWebServer returns a server that does not listen yet.
@@ -101,10 +102,11 @@ func (s *WebServer) Start(ctx context.Context) error {
 	if s.options.Wrap != nil {
 		ln = s.options.Wrap(ln)
 	}
+	timed := &timedListener{Listener: ln}
 	s.mu.Lock()
-	s.addr = ln.Addr()
+	s.addr, s.listener = ln.Addr(), timed
 	s.mu.Unlock()
-	go s.serve(ln)
+	go s.serve(timed)
 	s.logger.Info("web server listens", "address", ln.Addr().String(), "context-path", s.options.Properties.contextPath())
 	if s.options.Publisher == nil {
 		return nil
@@ -131,7 +133,7 @@ func (s *WebServer) listen(ctx context.Context) (net.Listener, error) {
 func (s *WebServer) serve(ln net.Listener) {
 	err := s.server.Serve(ln)
 	close(s.served)
-	if errors.Is(err, http.ErrServerClosed) {
+	if errors.Is(err, http.ErrServerClosed) || s.closing.Load() {
 		return
 	}
 	s.logger.Error("web server ended unexpectedly", "error", err)
@@ -156,17 +158,49 @@ func (s *WebServer) sendAway(next http.Handler) http.Handler {
 	})
 }
 
-// lameDuck goes on answering for server.lame-duck, so that whoever looks at the
-// readiness learns that this server is about to stop before it does.
-func (s *WebServer) lameDuck(ctx context.Context) {
-	wait := time.NewTimer(s.options.Properties.LameDuck)
-	defer wait.Stop()
+// lastCall is how long a connection that was accepted just before the end has
+// for its request: http.Server.Shutdown drops what was not read when it began.
+const lastCall = 100 * time.Millisecond
+
+// stopListening accepts no more connections and lets the last ones that were
+// accepted say what they want.
+func (s *WebServer) stopListening(ctx context.Context) {
+	s.mu.Lock()
+	listener := s.listener
+	s.mu.Unlock()
+	s.closing.Store(true)
+	_ = listener.Close() // it is no longer used, whatever is wrong with it
+	<-s.served
+	if last := listener.accepted.Load(); last != nil {
+		s.wait(ctx, lastCall-time.Since(*last))
+	}
+}
+
+// wait returns when the time is over, or there is none for waiting.
+func (s *WebServer) wait(ctx context.Context, d time.Duration) {
+	over := time.NewTimer(d)
+	defer over.Stop()
 	select {
-	case <-wait.C:
+	case <-over.C:
 	case <-ctx.Done():
 	case <-s.cut.Done():
-	case <-s.served:
 	}
+}
+
+// timedListener knows when the last connection was accepted.
+type timedListener struct {
+	net.Listener
+	accepted atomic.Pointer[time.Time]
+}
+
+// Accept implements net.Listener.
+func (l *timedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		now := time.Now()
+		l.accepted.Store(&now)
+	}
+	return conn, err
 }
 
 // Stop ends the server as server.shutdown says and waits for its goroutine. A
@@ -180,7 +214,8 @@ func (s *WebServer) Stop(ctx context.Context) error {
 	}
 	if s.options.Properties.Shutdown == ShutdownGraceful {
 		s.Retire()
-		s.lameDuck(ctx)
+		s.wait(ctx, s.options.Properties.LameDuck)
+		s.stopListening(ctx)
 		ctx, cancel := context.WithTimeout(ctx, s.options.Properties.ShutdownTimeout)
 		defer cancel()
 		release := context.AfterFunc(s.cut, cancel)
