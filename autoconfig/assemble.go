@@ -70,7 +70,7 @@ func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 		opts = append(opts, b.backend(), discoveryModule(s))
 	}
 	if s.registration().holds {
-		opts = append(opts, registrationModule(s))
+		opts = append(opts, registrationModule(s, nacos.holds))
 	}
 	if s.loadBalancer().holds {
 		opts = append(opts, loadBalancerModule(s))
@@ -87,6 +87,10 @@ func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 	app.fx = fx.New(opts...)
 	if err := app.fx.Err(); err != nil {
 		return nil, rootCause(err)
+	}
+	if needed := s.stopTimeout(); app.StopTimeout() < needed {
+		app.logger.Warn("the stop timeout is shorter than what deregistering, drain and shutdown may take",
+			slog.Duration("timeout", app.StopTimeout()), slog.Duration("needed", needed))
 	}
 	return app, nil
 }
@@ -133,6 +137,7 @@ type webServerParams struct {
 	Metrics    prometheus.Gatherer
 	Publisher  registry.Publisher
 	Logger     *slog.Logger
+	Wrap       WrapListener `optional:"true"`
 }
 
 // provideWebServer returns the constructor that puts the actuator on the engine
@@ -147,7 +152,7 @@ func provideWebServer(b *boot) any {
 			return nil, err
 		}
 		web := NewWebServer(WebServerOptions{
-			Properties: p.Server, Handler: p.Engine, Listener: b.listener,
+			Properties: p.Server, Handler: p.Engine, Listener: b.listener, Wrap: p.Wrap,
 			Publisher: p.Publisher, Logger: p.Logger,
 			OnFailure: func(error) { _ = p.Shutdowner.Shutdown(fx.ExitCode(1)) },
 		})

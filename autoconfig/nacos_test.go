@@ -31,7 +31,10 @@ func TestNacos_FromTheFileToACallByName(t *testing.T) {
 	config := ConfigYAML(quiet + "cloud.nacos: {server-addr: " + server.Listener.Addr().String() + ", username: u, password: p}\n" +
 		"cloud.nacos.discovery: {namespace: test, group: G, metadata: {Zone: a}}\n")
 
-	provider := start(t, config, fx.Invoke(hello))
+	log, text := logTo()
+	provider := start(t, config, fx.Invoke(hello), log)
+	require.Contains(t, text.String(), "msg=registered registry="+server.Listener.Addr().String()+
+		" registration.service=test/G@@orders registration.cluster=DEFAULT registration.address="+provider.Addr().String())
 	known := nacos.Instances("test", "G@@orders")
 	require.Len(t, known, 1)
 	require.Equal(t, provider.Addr().(*net.TCPAddr).Port, known[0].Port)

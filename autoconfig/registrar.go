@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 
 	"go.uber.org/fx"
@@ -122,13 +123,18 @@ func (s *settings) explainFailFast(err error) error {
 	return fmt.Errorf("%w\ncloud.nacos.discovery.fail-fast is true: set it to false to start without the registry and register later", err)
 }
 
-// registrationModule provides what part registry needs besides a registry.
-func registrationModule(s *settings) fx.Option {
-	return fx.Options(
-		registry.Module,
-		fx.Provide(
-			func(logger *slog.Logger) (registry.Registration, error) { return newRegistration(s, logger) },
-			s.autoOptions,
-		),
-	)
+// registrationModule provides what part registry needs besides a registry. The
+// lines about registering say with which Nacos, when it is one.
+func registrationModule(s *settings, nacos bool) fx.Option {
+	registration := registry.Module
+	if nacos {
+		servers, _ := s.nacos.servers()
+		registration = fx.Module("registration", registry.Module, fx.Decorate(func(l *slog.Logger) *slog.Logger {
+			return l.With("registry", strings.Join(servers, ","))
+		}))
+	}
+	return fx.Options(registration, fx.Provide(
+		func(logger *slog.Logger) (registry.Registration, error) { return newRegistration(s, logger) },
+		s.autoOptions,
+	))
 }

@@ -3,6 +3,7 @@ package autoconfig
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
@@ -48,7 +49,7 @@ func reportKeyed(c *config.Config, err error) {
 	}
 }
 
-func lines(err error) func(yield func(string) bool) {
+func lines(err error) iter.Seq[string] {
 	if err == nil {
 		return func(func(string) bool) {}
 	}

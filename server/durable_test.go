@@ -184,7 +184,7 @@ func TestProbes_DecideTheHealthOfPersistentInstances(t *testing.T) {
 func TestSB24_GateUntilLoaded(t *testing.T) {
 	var engine *gin.Engine
 	app, err := autoconfig.New(Module, autoconfig.ConfigYAML("{}"), autoconfig.Property("server.port", 0),
-		autoconfig.Property("server.address", "127.0.0.1"), autoconfig.Property("nacos.lame-duck", "0s"),
+		autoconfig.Property("server.address", "127.0.0.1"),
 		autoconfig.Property("nacos.storage.dir", filepath.Join(t.TempDir(), "data")),
 		autoconfig.Logger(slog.New(slog.DiscardHandler)), fx.Populate(&engine))
 	require.NoError(t, err)
@@ -205,27 +205,6 @@ func TestSB24_GateUntilLoaded(t *testing.T) {
 	require.NoError(t, app.Stop(context.Background()))
 	require.Equal(t, "503 Naming is not in readiness: the server is stopping", ask(ready))
 	require.Equal(t, "200 OK", ask(live))
-}
-
-// TestSB24_LameDuckAnswers asks while the server has said that it stops and still
-// listens.
-func TestSB24_LameDuckAnswers(t *testing.T) {
-	r := start(t, autoconfig.Property("nacos.lame-duck", "1s"))
-	r.want("200 OK", "GET", "console/health/readiness")
-	stopped := make(chan error, 1)
-	began := time.Now()
-	go func() { stopped <- r.app.Stop(context.Background()) }()
-	require.Eventually(t, func() bool {
-		status, _ := r.send("GET", "console/health/readiness")
-		return status == http.StatusServiceUnavailable
-	}, time.Second, time.Millisecond, "it says so while it listens")
-	resp, err := r.client.Get(r.base + "/nacos/v1/ns/instance/list?serviceName=s")
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, 200, resp.StatusCode)
-	require.True(t, resp.Close, "connections are not kept for later")
-	require.NoError(t, <-stopped)
-	require.GreaterOrEqual(t, time.Since(began), time.Second)
 }
 
 func TestSB18_FirstStartWithAuthentication(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,17 +32,18 @@ var Module = autoconfig.Options(
 	autoconfig.Default("application.name", "rollcall"),
 	autoconfig.Default("server.port", 8848),
 	autoconfig.Default("server.context-path", "/nacos"),
+	autoconfig.Default("server.lame-duck", "1s"),
 	autoconfig.Default("cloud.discovery.enabled", false),
 	autoconfig.Properties("nacos", DefaultProperties()),
 	autoconfig.Properties("nacos.admin", DefaultAdminProperties()),
 	fx.Module("server",
 		fx.Decorate(queueLogs),
 		fx.Provide(
-			naming.NewSwitches, state.New, newStore, newPush, newAPI,
+			naming.NewSwitches, state.New, newStore, newPush, newAPI, limitConnections,
 			func(x *persistence) state.Proposer { return x },
 			fx.Annotate(newIndicator, fx.ResultTags(`group:"health.indicators"`)),
 		),
-		fx.Provide(fx.Private, projection.NewDiscarder, newPersistence, newAccounts, newIdentity, newLameDuck),
+		fx.Provide(fx.Private, projection.NewDiscarder, newPersistence, newAccounts, newIdentity, newStopping),
 		fx.Invoke(Check, mount, serveControl, serveProfiles, announce),
 	),
 )
@@ -89,7 +89,7 @@ type apiParams struct {
 	Accounts    *accounts
 	Push        *push.Server
 	Identity    *identity
-	LameDuck    *lameDuck
+	Stopping    *stopping
 	Logger      *slog.Logger
 }
 
@@ -97,7 +97,7 @@ func newAPI(p apiParams) (*api.API, error) {
 	return api.New(api.Options{
 		Store: p.Store, Switches: p.Switches, State: p.State, Proposer: p.Persistence, Push: p.Push,
 		Auth: p.Accounts, AuthEnabled: p.Properties.Core.Auth.Enabled, Node: p.Identity.node,
-		Unready: p.Persistence.missing, Limited: p.Persistence.limited, Stopping: p.LameDuck.Load, Logger: p.Logger,
+		Unready: p.Persistence.missing, Limited: p.Persistence.limited, Stopping: p.Stopping.Load, Logger: p.Logger,
 	})
 }
 
@@ -116,24 +116,13 @@ func newIndicator(a *api.API) autoconfig.HealthIndicator {
 	}
 }
 
-func mount(a *api.API, duck *lameDuck, engine *gin.Engine) {
-	engine.Use(duck.sendAway)
-	a.Mount(engine)
-}
+func mount(a *api.API, engine *gin.Engine) { a.Mount(engine) }
 
-// lameDuck is set when the server is about to stop: it still answers, and wants
-// nothing new.
-type lameDuck struct{ atomic.Bool }
+// stopping is set when the server is about to stop: it still answers for a while,
+// and wants nothing new.
+type stopping struct{ atomic.Bool }
 
-func newLameDuck() *lameDuck { return &lameDuck{} }
-
-// sendAway has clients close their connections, so that none is cut while a
-// request is on its way.
-func (d *lameDuck) sendAway(c *gin.Context) {
-	if d.Load() {
-		c.Header("Connection", "close")
-	}
-}
+func newStopping() *stopping { return &stopping{} }
 
 type announceParams struct {
 	fx.In
@@ -143,7 +132,7 @@ type announceParams struct {
 	Server     autoconfig.ServerProperties
 	Properties Properties
 	Identity   *identity
-	LameDuck   *lameDuck
+	Stopping   *stopping
 	Logger     *slog.Logger
 }
 
@@ -168,15 +157,9 @@ func announce(p announceParams) {
 			}
 			return nil
 		},
-		OnStop: func(ctx context.Context) error {
-			p.LameDuck.Store(true)
+		OnStop: func(context.Context) error {
+			p.Stopping.Store(true)
 			p.Logger.Info("registry stops")
-			wait := time.NewTimer(p.Properties.LameDuck)
-			defer wait.Stop()
-			select {
-			case <-wait.C:
-			case <-ctx.Done():
-			}
 			return nil
 		},
 	})

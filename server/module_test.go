@@ -64,7 +64,8 @@ func start(t *testing.T, opts ...fx.Option) *running {
 		autoconfig.Property("server.port", 0),
 		autoconfig.Property("server.address", "127.0.0.1"),
 		autoconfig.Property("nacos.storage.dir", filepath.Join(t.TempDir(), "data")),
-		autoconfig.Property("nacos.lame-duck", "0s"),
+
+		autoconfig.Property("server.lame-duck", "0s"),
 		autoconfig.Logger(slog.New(slog.NewTextHandler(log, nil))),
 	}, opts...)...)
 	require.NoError(t, err)

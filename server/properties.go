@@ -23,16 +23,14 @@ type Properties struct {
 	Naming NamingProperties `mapstructure:"naming"`
 	// Push says whom the server may send UDP datagrams to.
 	Push PushProperties `mapstructure:"push"`
+	// Connections bounds what one client can hold of the web server.
+	Connections ConnectionProperties `mapstructure:"connections"`
 	// Probe is about the health checks of persistent instances.
 	Probe ProbeProperties `mapstructure:"probe"`
 	// Core holds the settings that Nacos shares between its parts.
 	Core CoreProperties `mapstructure:"core"`
 	// InetUtils says who this server is.
 	InetUtils InetUtilsProperties `mapstructure:"inetutils"`
-	// LameDuck is how long the server goes on answering after it has said that it
-	// wants no more, before it stops listening, 1s. Those who look at the readiness
-	// and clients with open connections go elsewhere meanwhile.
-	LameDuck time.Duration `mapstructure:"lame-duck"`
 }
 
 // StorageProperties is the block nacos.storage.
@@ -98,6 +96,13 @@ type AuthEnableProperties struct {
 	UserAgentAuthWhite bool `mapstructure:"userAgentAuthWhite"`
 }
 
+// ConnectionProperties is the block nacos.connections.
+type ConnectionProperties struct {
+	// PerAddress bounds the open connections from one IP address, 1024; who opens
+	// more is answered 503. 0 is no bound, as for clients behind one proxy.
+	PerAddress int `mapstructure:"per-address"`
+}
+
 // NamingProperties is the block nacos.naming.
 type NamingProperties struct {
 	// ExpireInstance removes instances that have been silent for their delete
@@ -160,7 +165,8 @@ type InetUtilsProperties struct {
 // DefaultProperties returns the defaults of the block nacos.
 func DefaultProperties() Properties {
 	return Properties{
-		Storage: StorageProperties{Dir: "./rollcall-data", SnapshotPeriod: 30 * time.Second},
+		Storage:     StorageProperties{Dir: "./rollcall-data", SnapshotPeriod: 30 * time.Second},
+		Connections: ConnectionProperties{PerAddress: 1024},
 		Naming: NamingProperties{
 			ExpireInstance: true,
 			EmptyService: EmptyServiceProperties{
@@ -175,12 +181,8 @@ func DefaultProperties() Properties {
 		Core: CoreProperties{Auth: AuthProperties{Default: AuthDefaultProperties{Token: TokenProperties{
 			Expire: TokenExpireProperties{Seconds: int(auth.DefaultTokenTTL / time.Second)},
 		}}}},
-		LameDuck: time.Second,
 	}
 }
-
-// maxLameDuck keeps the whole stop within the time that platforms give.
-const maxLameDuck = 20 * time.Second
 
 // Validate reports every value that cannot work.
 func (p *Properties) Validate() error {
@@ -199,9 +201,6 @@ func (p *Properties) Validate() error {
 	if p.Storage.SnapshotPeriod < time.Second {
 		bad("storage.snapshot-period", "must be 1s or more")
 	}
-	if p.LameDuck < 0 || p.LameDuck > maxLameDuck {
-		bad("lame-duck", "must be 0s to %s", maxLameDuck)
-	}
 	atLeast("naming.empty-service.clean.initial-delay-ms", p.Naming.EmptyService.Clean.InitialDelayMS, 1)
 	atLeast("naming.empty-service.clean.period-time-ms", p.Naming.EmptyService.Clean.PeriodTimeMS, 1)
 	atLeast("push.max-subscriptions", p.Push.MaxSubscriptions, 1)
@@ -210,6 +209,9 @@ func (p *Properties) Validate() error {
 	atLeast("probe.workers", p.Probe.Workers, 2)
 	if p.Push.Window < time.Millisecond {
 		bad("push.window", "must be 1ms or more")
+	}
+	if p.Connections.PerAddress < 0 {
+		errs = append(errs, errors.New("connections.per-address: must not be negative"))
 	}
 	if p.Push.Address != "" {
 		if _, err := netip.ParseAddr(p.Push.Address); err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"path/filepath"
 	"runtime/debug"
 	"testing"
@@ -21,11 +22,13 @@ func read(t *testing.T, opts ...fx.Option) (Properties, autoconfig.ServerPropert
 	var store *naming.Store
 	t.Chdir(t.TempDir()) // the data directory is a relative path by default
 	app, err := autoconfig.New(append([]fx.Option{
-		Module, fx.Populate(&p, &web, &store), autoconfig.Default("nacos.lame-duck", "0s"),
+		Module, fx.Populate(&p, &web, &store),
 	}, opts...)...)
 	if err == nil {
 		require.NoError(t, app.Start(t.Context()))
-		require.NoError(t, app.Stop(t.Context()))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // waits for nothing
+		require.NoError(t, app.Stop(ctx))
 	}
 	return p, web, err
 }
@@ -65,7 +68,6 @@ func TestProperties_MistakesStopTheStart(t *testing.T) {
 		"nacos: {core: {auth: {default: {token: {expire: {seconds: 0}}}}}}":    "nacos.core.auth.default.token.expire.seconds",
 		"nacos: {storage: {dir: ''}}":                                          "nacos.storage.dir",
 		"nacos: {storage: {snapshot-period: 1ms}}":                             "nacos.storage.snapshot-period",
-		"nacos: {lame-duck: 1h}":                                               "nacos.lame-duck",
 		"nacos: {probe: {workers: 0}}":                                         "nacos.probe.workers",
 		"nacos: {push: {window: 0s, max-subscriptions: 0}}":                    "nacos.push.max-subscriptions",
 		"nacos: {push: {address: localhost}}":                                  "nacos.push.address",

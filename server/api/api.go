@@ -3,7 +3,7 @@ package api
 import (
 	"errors"
 	"log/slog"
-	"sync"
+	"net/http"
 	"sync/atomic"
 
 	"github.com/gin-gonic/gin"
@@ -77,8 +77,6 @@ type API struct {
 	limited  func() string
 	stopping func() bool
 	logger   *slog.Logger
-	buffers  sync.Pool // of *[]byte, for lists
-
 	// pushBase are the counts when an operator reset them; nil for never.
 	pushBase atomic.Pointer[push.Counts]
 }
@@ -125,6 +123,10 @@ func (a *API) Mount(engine *gin.Engine) {
 		h := a.handler(r)
 		engine.Handle(r.Method, r.Path, h)
 		engine.Handle(r.Method, r.Path+"/", h)
+		if r.Head {
+			engine.Handle(http.MethodHead, r.Path, h)
+			engine.Handle(http.MethodHead, r.Path+"/", h)
+		}
 	}
 	engine.NoRoute(a.noRoute)
 }

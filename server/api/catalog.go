@@ -33,7 +33,7 @@ func (a *API) catalogService(c *call) (answer, error) {
 
 // catalogued reads which service is meant and finds it.
 func (a *API) catalogued(c *call) (wire.ServiceKey, *naming.Revision, error) {
-	k, err := c.ServiceKey()
+	k, err := c.boundServiceKey()
 	if err != nil {
 		return k, nil, err
 	}

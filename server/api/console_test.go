@@ -1,6 +1,11 @@
 package api
 
-import "testing"
+import (
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
 
 func TestConsole_ServerState(t *testing.T) {
 	f := newFixture(t)
@@ -27,4 +32,21 @@ func TestSB24_Health(t *testing.T) {
 	f.want("503 server is STARTING now, please try again later!", "GET instance/list", "serviceName", "s")
 	f.want("200 ok", "PUT operator/switches", "entry", "overriddenServerStatus", "value", "UP")
 	f.want("503 server is STARTING now, please try again later!", "GET instance/list", "serviceName", "s")
+}
+
+func TestSB24_HeadOfHealthIsGetWithoutABody(t *testing.T) {
+	f := newFixture(t)
+	server := httptest.NewServer(f.engine)
+	defer server.Close()
+	head := func(probe string) int {
+		resp, err := server.Client().Head(server.URL + "/v1/console/health/" + probe)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		return resp.StatusCode
+	}
+	require.Equal(t, 200, head("liveness"))
+	require.Equal(t, 200, head("readiness"))
+	f.want("200 ok", "PUT operator/switches", "entry", "overriddenServerStatus", "value", "DOWN")
+	require.Equal(t, 200, head("liveness"))
+	require.Equal(t, 503, head("readiness"))
 }

@@ -25,6 +25,12 @@ func notFoundf(format string, args ...any) error {
 	return &statusError{http.StatusNotFound, fmt.Sprintf(format, args...)}
 }
 
+// notPresent is what Nacos says of a parameter that its framework requires and
+// not its own code.
+func notPresent(name string) error {
+	return wire.BadRequestf("Required String parameter '%s' is not present", name)
+}
+
 var errBodyTooLarge = &statusError{
 	http.StatusRequestEntityTooLarge,
 	fmt.Sprintf("the body is larger than %d bytes", maxBody),
@@ -83,6 +89,10 @@ func (a *API) noRoute(c *gin.Context) {
 	case within(path, "/v1/cs"):
 		writeError(c, http.StatusNotImplemented,
 			"this is a service registry and not a configuration server; it keeps no configuration", uri)
+	case within(path, "/v1/core"), within(path, "/v1/console"), within(path, "/v1/auth"):
+		writeError(c, http.StatusNotImplemented, "this part of Nacos is not offered: "+c.Request.Method+":"+uri, uri)
+	case within(path, "/v2"), within(path, "/v3"):
+		writeError(c, http.StatusNotImplemented, "the HTTP API of Nacos 2 and 3 is not offered; clients of Nacos 1 use /v1", uri)
 	default:
 		writeError(c, http.StatusNotFound, "No message available", uri)
 	}

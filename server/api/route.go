@@ -17,6 +17,8 @@ type Route struct {
 	Access Access
 	// Always lets it through whatever the server's status, see [API.gate].
 	Always bool
+	// Head answers HEAD as well, as probes of load balancers send it.
+	Head bool
 	// TokenOnly says that name and password are not the caller's: they are about
 	// the user that the request names.
 	TokenOnly bool

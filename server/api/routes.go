@@ -180,9 +180,9 @@ func (a *API) consoleRoutes(root string) []Route {
 	namespaces := adminsOn("console/namespaces")
 	return []Route{
 		{Method: get, Path: root + "/server/state", Access: open(), handle: a.serverState, Always: true, Doc: "version and mode"},
-		{Method: get, Path: root + "/health/liveness", Access: open(), handle: a.liveness, Always: true, Doc: "whether the process works"},
+		{Method: get, Path: root + "/health/liveness", Access: open(), handle: a.liveness, Always: true, Head: true, Doc: "whether the process works"},
 		{
-			Method: get, Path: root + "/health/readiness", Access: open(), handle: a.readiness, Always: true,
+			Method: get, Path: root + "/health/readiness", Access: open(), handle: a.readiness, Always: true, Head: true,
 			Doc: "whether it wants traffic, and what is missing if not",
 		},
 		{

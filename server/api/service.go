@@ -35,8 +35,17 @@ func settings(k wire.ServiceKey, info naming.ServiceInfo) (state.Service, error)
 	}, nil
 }
 
+// boundServiceKey reads the service where Nacos leaves the check of what is
+// missing to its framework.
+func (c *call) boundServiceKey() (wire.ServiceKey, error) {
+	if c.Get("serviceName", "dom") == "" {
+		return wire.ServiceKey{}, notPresent("serviceName")
+	}
+	return c.ServiceKey()
+}
+
 func (a *API) createService(c *call) (answer, error) {
-	k, err := c.ServiceKey()
+	k, err := c.boundServiceKey()
 	if err != nil {
 		return answer{}, err
 	}
@@ -81,7 +90,7 @@ func (a *API) updateService(c *call) (answer, error) {
 // deleteService removes a service with all its instances. Clients that are alive
 // bring it back with their next beat.
 func (a *API) deleteService(c *call) (answer, error) {
-	k, err := c.ServiceKey()
+	k, err := c.boundServiceKey()
 	if err != nil {
 		return answer{}, err
 	}

@@ -245,7 +245,7 @@ func TestCheckPersistent(t *testing.T) {
 		require.NoError(t, err, "the cluster does not count")
 	}
 	require.NoError(t, s.Deregister(k, good.InstanceKey))
-	require.ErrorIs(t, s.Update(k, good, true), ErrInstanceNotFound, "nor does the persistent one for an ephemeral update")
+	require.ErrorIs(t, s.Update(k, good, Given{}, true), ErrInstanceNotFound, "nor does the persistent one for an ephemeral update")
 }
 
 func TestPatchMetadata_OfAllIsOfAllEphemerals(t *testing.T) {
