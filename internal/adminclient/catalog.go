@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -101,10 +100,7 @@ func (c *Client) Instances(ctx context.Context, k wire.ServiceKey, cluster strin
 		all = append(all, reply.List...)
 		return len(reply.List), reply.Count, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", cluster, err)
-	}
-	return all, nil
+	return all, err
 }
 
 // AllInstances returns the instances of all clusters of a service.
