@@ -188,7 +188,7 @@ func (c *Client) send(ctx context.Context, e endpoint, r request, token string) 
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if resp.StatusCode/100 != 2 {
-		failed.Status, failed.Body = resp.StatusCode, excerpt(body)
+		failed.Status, failed.Body, failed.Message = resp.StatusCode, excerpt(body), messageOf(body)
 		return failed
 	}
 	switch {

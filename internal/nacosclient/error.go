@@ -1,6 +1,7 @@
 package nacosclient
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -22,6 +23,9 @@ type Error struct {
 	Status int
 	// Body is the beginning of the answer.
 	Body string
+	// Message is what a refusal says: the message of a JSON document of errors,
+	// else the text; bounded.
+	Message string
 	// Err is why there was no answer, or why it could not be read; nil where
 	// Status says it all.
 	Err error
@@ -48,3 +52,21 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // excerpt bounds a body for an [Error].
 func excerpt(body []byte) string { return wire.Excerpt(strings.TrimSpace(string(body))) }
+
+// maxMessage bounds the message of an [Error].
+const maxMessage = 512
+
+// messageOf finds what the body of a refusal says.
+func messageOf(body []byte) string {
+	var document struct {
+		Message string `json:"message"`
+	}
+	text := strings.TrimSpace(string(body))
+	if json.Unmarshal(body, &document) == nil && document.Message != "" {
+		text = document.Message
+	}
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
+	}
+	return text
+}

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"github.com/rollcall-go/rollcall/internal/wire"
 	"github.com/rollcall-go/rollcall/server/auth"
 	"github.com/rollcall-go/rollcall/server/state"
 )
@@ -74,6 +75,9 @@ func (a *API) createUser(c *call) (answer, error) {
 	if err := auth.CheckUserName(name); err != nil {
 		return answer{}, err
 	}
+	if _, known := a.state.View().User(name); known { // which is cheaper to find out than a hash to make
+		return answer{}, wire.BadRequestf("user '%s' already exist!", name)
+	}
 	hash, err := newPassword(name, password)
 	if err != nil {
 		return answer{}, err
@@ -94,6 +98,9 @@ func (a *API) changePassword(c *call) (answer, error) {
 	}
 	if c.user.Name != name && !a.auth.IsAdmin(c.user) {
 		return answer{}, auth.ErrNotAuthorized
+	}
+	if _, known := a.state.View().User(name); !known {
+		return answer{}, wire.BadRequestf("user '%s' not exist!", wire.Excerpt(name))
 	}
 	hash, err := newPassword(name, password)
 	if err != nil {

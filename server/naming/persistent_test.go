@@ -119,6 +119,7 @@ func TestSB09_OfPersistentInstances(t *testing.T) {
 	got, _ = listed(Query{HealthyOnly: true})
 	require.Equal(t, []int{2}, got)
 	require.Equal(t, 1, lookup(t, s, k).HealthyCount())
+	require.False(t, lookup(t, s, k).Protected(), "one of two is healthy")
 
 	require.NoError(t, s.ApplyService(k, ServiceInfo{ProtectThreshold: 0.8}))
 	got, protected = listed(Query{HealthyOnly: true})

@@ -63,7 +63,7 @@ func (r *Revision) Select(q Query) (hosts []*Instance, protected bool) {
 
 // Protected says whether protection is in force for the whole service; false for
 // a service without instances.
-func (r *Revision) Protected() bool { return r.protects(r.healthy, r.Len()) }
+func (r *Revision) Protected() bool { return r.protects(r.HealthyCount(), r.Len()) }
 
 func (r *Revision) protects(healthy, total int) bool {
 	return total > 0 && float64(healthy)/float64(total) <= r.service.ProtectThreshold

@@ -27,17 +27,19 @@ var ours = client{name: "rollcall", version: "this tree"}
 // the registry, on a machine that is busy with other tests.
 const registeredWithin = 20 * time.Second
 
-// app is a process that runs test/cmd/app.
+// app is a process with a web server that answers /hello, calls the /hello of
+// another service for /via/<service>, and registers itself.
 type app struct {
 	*process.Process
-	port int
+	service string
+	port    int
 }
 
-// startApp runs the app as "greeter" with short timeouts against the server,
+// startApp runs test/cmd/app as "greeter" with short timeouts against the server,
 // which need not be there yet. It returns when the app's web server answers.
 func startApp(t *testing.T, server *testserver.Server) *app {
 	t.Helper()
-	a := &app{port: testserver.FreePort(t)}
+	a := &app{service: "greeter", port: testserver.FreePort(t)}
 	dir := t.TempDir()
 	err := os.WriteFile(filepath.Join(dir, "application.yaml"), fmt.Appendf(nil, `
 application:
@@ -62,16 +64,30 @@ cloud:
 	cmd := exec.Command(binaries.app)
 	cmd.Dir = dir
 	a.Process = process.Start(t, "app on port "+strconv.Itoa(a.port), cmd)
-	poll.Until(t, registeredWithin, func() error {
-		select {
-		case <-a.Exited():
-			return errors.New("the app has ended")
-		default:
-			_, err := a.get("/hello")
-			return err
-		}
-	})
+	poll.Until(t, registeredWithin, a.answers)
 	return a
+}
+
+// answers is nil when the app's web server does.
+func (a *app) answers() error {
+	select {
+	case <-a.Exited():
+		return errors.New("the app has ended")
+	default:
+		_, err := a.get("/hello")
+		return err
+	}
+}
+
+// calls is nil when the app, asked to call the other by name, got its answer.
+func (a *app) calls(other *app, answer string) func() error {
+	return func() error {
+		body, err := a.get("/via/" + other.service)
+		if err == nil && body != answer {
+			err = fmt.Errorf("answered %q", body)
+		}
+		return err
+	}
 }
 
 // get asks the app itself.
@@ -95,7 +111,7 @@ func (a *app) get(path string) (string, error) {
 // registered is nil when the service has a healthy instance on the app's port.
 func (a *app) registered(server *testserver.Server) func() error {
 	return func() error {
-		hosts, err := server.Hosts("greeter")
+		hosts, err := server.Hosts(a.service)
 		if err != nil {
 			return err
 		}
@@ -213,13 +229,7 @@ func TestApp_IsCalledByNameAndNeverAfterItHasLeft(t *testing.T) {
 	poll.Until(t, registeredWithin, caller.registered(server))
 	poll.Until(t, registeredWithin, leaver.registered(server))
 
-	call := func() error {
-		body, err := caller.get("/via/greeter")
-		if err == nil && body != "hello" {
-			err = fmt.Errorf("answered %q", body)
-		}
-		return err
-	}
+	call := caller.calls(leaver, "hello")
 	poll.While(t, time.Second, call)
 	require.NoError(t, leaver.Terminate(t, 10*time.Second))
 	poll.While(t, 2*time.Second, call)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nacos-group/nacos-sdk-go/common/constant"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-go/rollcall/test/testserver"
@@ -70,6 +71,9 @@ type foreign struct {
 	updates bool
 	// empty is whether it tells subscribers of an empty list.
 	empty bool
+	// unescaped is whether its updates and beats go out as they are, so that a plus
+	// sign arrives as a space.
+	unescaped bool
 	// pushed is whether it listens for pushes; else it asks each second.
 	pushed bool
 }
@@ -88,8 +92,8 @@ func foreigners() []foreign {
 			retry: beatInterval, updates: true, empty: true,
 		},
 		{
-			client: goSDK, says: goSDK.version, need: func() error { return nil }, start: startGoSDK,
-			retry: beatInterval, updates: true, empty: true, pushed: true,
+			client: goSDK, says: constant.CLIENT_VERSION, need: func() error { return nil }, start: startGoSDK,
+			retry: beatInterval, updates: true, empty: true, unescaped: true, pushed: true,
 		},
 	}
 }
@@ -143,10 +147,14 @@ func (f *foreign) timeouts() (unhealthy, removed time.Duration) {
 // that are easy to get wrong.
 func (f *foreign) instance(port int) instance {
 	unhealthy, removed := f.timeouts()
+	note := "a,b=c&d {\"e\"} 100% ü"
+	if !f.unescaped {
+		note += "+"
+	}
 	return instance{
 		IP: "127.0.0.1", Port: port, Cluster: cluster, Weight: 2.5,
 		Metadata: map[string]string{
-			"version": "1", "note": "a,b=c&d {\"e\"} 100% ü+",
+			"version": "1", "note": note,
 			"preserved.heart.beat.interval": milliseconds(beatInterval),
 			"preserved.heart.beat.timeout":  milliseconds(unhealthy),
 			"preserved.ip.delete.timeout":   milliseconds(removed),

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/nacos-group/nacos-sdk-go/clients/naming_client"
+	"github.com/nacos-group/nacos-sdk-go/common/constant"
 	"github.com/nacos-group/nacos-sdk-go/model"
 	"github.com/nacos-group/nacos-sdk-go/vo"
 
@@ -40,7 +41,7 @@ func (c *goClient) connected() (naming_client.INamingClient, error) {
 	return sdk, err
 }
 
-func (c *goClient) version() (string, error) { return goSDK.version, nil }
+func (c *goClient) version() (string, error) { return constant.CLIENT_VERSION, nil }
 
 func (c *goClient) register(service string, i instance) error {
 	sdk, err := c.connected()

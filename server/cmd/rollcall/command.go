@@ -1,117 +1,121 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"os"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/fx"
 
-	"github.com/rollcall-go/rollcall/autoconfig"
 	"github.com/rollcall-go/rollcall/server"
 )
 
-// usageError is a mistake on the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-type flags struct {
-	config  string
-	address string
-	port    int
+// streams are those of the process.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
 }
 
-func newCommand() *cobra.Command {
-	var f flags
-	cmd := &cobra.Command{
+// cli is what all commands share.
+type cli struct {
+	streams
+	connection connection
+	format     format
+}
+
+// Groups of commands in the help.
+const (
+	groupServer   = "server"
+	groupRegistry = "registry"
+	groupData     = "data"
+)
+
+func newCommand(s streams) *cobra.Command {
+	c := &cli{streams: s, format: formatTable}
+	var f serverFlags
+	root := &cobra.Command{
 		Use:   "rollcall",
 		Short: "A service registry that speaks the Nacos 1.x protocol",
 		Long: `rollcall is a service registry for clients of Nacos 1.x: registration, beats,
-discovery and UDP push over HTTP v1, on port 8848 below /nacos.
+discovery and UDP push over HTTP v1, on port 8848 below /nacos. Without a command
+it is the server.
 
-Settings come from the defaults, the file given with --config (or by the
-environment variable ROLLCALL_CONFIG), environment variables such as SERVER_PORT,
-and the flags, each stronger than the one before. configs/server.yaml shows them
-all.
-
-Everything is held in memory: a restart begins empty, and clients register again
-with their next beat.`,
+` + exitCodes,
 		Example: `  rollcall
-  rollcall --port 8849 --address 127.0.0.1
-  rollcall --config server.yaml`,
+  rollcall server --config server.yaml
+  rollcall services --server 10.0.0.7:8848
+  rollcall watch orders -o json`,
 		Version:       server.Version(),
-		Args:          noArguments,
+		Args:          knownCommand,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			app, err := autoconfig.New(f.options(cmd)...)
-			if err != nil {
-				return err
-			}
-			return app.Run(cmd.Context())
-		},
+		RunE:          c.runServer(&f),
 	}
-	cmd.SetVersionTemplate("rollcall {{.Version}}\n")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.CompletionOptions.DisableDefaultCmd = true
-	cmd.Flags().SortFlags = false
-	cmd.Flags().IntVarP(&f.port, "port", "p", 8848, "port to listen on (server.port)")
-	cmd.Flags().StringVar(&f.address, "address", "", "address to listen on, all of them if empty (server.address)")
-	cmd.Flags().StringVarP(&f.config, "config", "c", "", "YAML `file` with the settings")
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetVersionTemplate("rollcall {{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.Flags().SortFlags = false
+	f.add(root)
+	c.connection.add(root)
+	root.PersistentFlags().VarP(&c.format, "output", "o", "form of what is printed: table, json or yaml")
+	complete(root, "output", formats)
+	root.AddGroup(
+		&cobra.Group{ID: groupServer, Title: "The server:"},
+		&cobra.Group{ID: groupRegistry, Title: "A registry over its API, of Rollcall or Nacos:"},
+		&cobra.Group{ID: groupData, Title: "Users and data:"},
+	)
+	inGroup := func(id string, commands ...*cobra.Command) {
+		for _, cmd := range commands {
+			cmd.GroupID = id
+			root.AddCommand(cmd)
+		}
+	}
+	inGroup(groupServer, c.serverCommand(), c.configCommand())
+	inGroup(groupRegistry, c.servicesCommand(), c.instancesCommand(), c.registerCommand(), c.deregisterCommand(),
+		c.watchCommand(), c.healthCommand())
+	inGroup(groupData, c.userCommand(), c.backupCommand(), c.restoreCommand(), c.importCommand())
+	return root
+}
+
+// knownCommand refuses what is no command and says which may have been meant.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return usagef("unknown command %q; did you mean %s?", args[0], strings.Join(near, " or "))
+	}
+	return usagef("unknown command %q", args[0])
+}
+
+// arguments accepts exactly the named ones.
+func arguments(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usagef("%s is missing", names[len(args)])
+		case len(args) > len(names):
+			return usagef("unexpected argument %q", args[len(names)])
+		}
+		return nil
+	}
+}
+
+// family is a command that only holds others.
+func family(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: knownCommand, RunE: func(cmd *cobra.Command, _ []string) error {
+		return usagef("which? %s", cmd.UseLine())
+	}}
+	cmd.AddCommand(commands...)
 	return cmd
 }
 
-func noArguments(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("unexpected argument %q", args[0])}
+// complete offers the values of a flag.
+func complete(cmd *cobra.Command, flag string, values []string) {
+	// It fails for a flag that is not there, which is a mistake of this package.
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err)
 	}
-	return nil
-}
-
-// options are those of the server, with what was given on the command line above
-// everything else.
-func (f *flags) options(cmd *cobra.Command) []fx.Option {
-	opts := []fx.Option{server.Module}
-	switch {
-	case f.config != "":
-		opts = append(opts, autoconfig.ConfigFile(f.config))
-	case os.Getenv("ROLLCALL_CONFIG") == "":
-		// Without this, the application.yaml of whatever folder the server is
-		// started in would be read, and that is some application's.
-		opts = append(opts, autoconfig.ConfigYAML("{}"))
-	}
-	if cmd.Flags().Changed("port") {
-		opts = append(opts, autoconfig.Property("server.port", f.port))
-	}
-	if cmd.Flags().Changed("address") {
-		opts = append(opts, autoconfig.Property("server.address", f.address))
-	}
-	return opts
-}
-
-// exitCode tells what went wrong, one line for each problem.
-func exitCode(err error, stderr io.Writer) int {
-	var exit *autoconfig.ExitError
-	var usage usageError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &exit):
-		return exit.Code
-	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "rollcall: %v\nSee rollcall --help.\n", err)
-		return exitUsage
-	case errors.Is(err, syscall.EADDRINUSE):
-		fmt.Fprintf(stderr, "rollcall: %v; stop whoever listens there or choose another port with --port\n", err)
-		return exitFailed
-	}
-	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
-		fmt.Fprintf(stderr, "rollcall: %s\n", line)
-	}
-	return exitFailed
 }

@@ -1,18 +1,13 @@
-// Command rollcall is the registry server: one binary that Nacos 1.x clients
-// register with and look services up in.
+// Command rollcall is the registry server, and the tool to look into one and to
+// look after its data.
 package main
 
 import (
 	"context"
-	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
-)
-
-// Exit codes.
-const (
-	exitFailed = 1 // the server could not start, or ended by itself
-	exitUsage  = 2 // the command line is wrong
+	"syscall"
 )
 
 func main() {
@@ -21,14 +16,18 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
 // run is main without the process around it.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	cmd := newCommand()
+func run(ctx context.Context, args []string, s streams) int {
+	cmd := newCommand(s)
 	cmd.SetArgs(args)
-	cmd.SetOut(stdout)
-	cmd.SetErr(stderr)
-	return exitCode(cmd.ExecuteContext(ctx), stderr)
+	return exitCode(cmd.ExecuteContext(ctx), s.err)
+}
+
+// untilSignal returns a context that ends with Ctrl-C or SIGTERM. The server has
+// signals of its own.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }

@@ -15,10 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 )
 
-// The tests run this test binary as if it were rollcall.
+// The tests run this test binary as if it were rollcall: the scripts by its name,
+// the others by a variable.
 const asRollcall = "TEST_RUN_AS_ROLLCALL"
 
 func TestMain(m *testing.M) {
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	testscript.Main(m, map[string]func(){"rollcall": main})
 }
 
 func command(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
@@ -135,7 +137,11 @@ func TestRollcall_Mistakes(t *testing.T) {
 	}{
 		{[]string{"--nothing"}, 2, []string{"rollcall: unknown flag: --nothing", "See rollcall --help."}},
 		{[]string{"--port", "x"}, 2, []string{"rollcall: invalid argument"}},
-		{[]string{"start"}, 2, []string{`rollcall: unexpected argument "start"`}},
+		{[]string{"start"}, 2, []string{`rollcall: unknown command "start"`}},
+		{[]string{"servces"}, 2, []string{`rollcall: unknown command "servces"; did you mean server or services?`}},
+		{[]string{"server", "x"}, 2, []string{`rollcall: unexpected argument "x"`}},
+		{[]string{"user"}, 2, []string{"rollcall: which? rollcall user"}},
+		{[]string{"--data-dir", "x", "--in-memory"}, 2, []string{"rollcall: --in-memory and --data-dir exclude each other"}},
 		{[]string{"--port", "99999"}, 1, []string{"rollcall: server.port"}},
 		{[]string{"--config", "none.yaml"}, 1, []string{"rollcall: read the configuration: open none.yaml"}},
 		{[]string{"--config", bad}, 1, []string{"rollcall: server.port", "rollcall: nacos.push.address"}},
@@ -157,7 +163,7 @@ func TestRollcall_HelpAndVersion(t *testing.T) {
 	code, stdout, stderr := execute(t, "--help")
 	require.Zero(t, code)
 	require.Empty(t, stderr)
-	for _, flag := range []string{"--port", "--address", "--config", "--version", "--help"} {
+	for _, flag := range []string{"--port", "--address", "--config", "--data-dir", "--in-memory", "--server", "--output", "--version", "--help", "services", "Exit codes"} {
 		require.Contains(t, stdout, flag)
 	}
 	code, stdout, _ = execute(t, "--version")
