@@ -25,6 +25,8 @@ type instance struct {
 	Cluster  string            `json:"clusterName"`
 	Weight   float64           `json:"weight"`
 	Metadata map[string]string `json:"metadata"`
+	// Ephemeral instances live by their beats, the others are probed.
+	Ephemeral bool `json:"ephemeral"`
 }
 
 // naming is a foreign client in the hands of a test.
@@ -152,7 +154,7 @@ func (f *foreign) instance(port int) instance {
 		note += "+"
 	}
 	return instance{
-		IP: "127.0.0.1", Port: port, Cluster: cluster, Weight: 2.5,
+		IP: "127.0.0.1", Port: port, Cluster: cluster, Weight: 2.5, Ephemeral: true,
 		Metadata: map[string]string{
 			"version": "1", "note": note,
 			"preserved.heart.beat.interval": milliseconds(beatInterval),

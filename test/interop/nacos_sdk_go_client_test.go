@@ -52,7 +52,7 @@ func (c *goClient) register(service string, i instance) error {
 	c.t.Cleanup(func() { _ = c.deregister(service, i) })
 	return done(sdk.RegisterInstance(vo.RegisterInstanceParam{
 		ServiceName: service, Ip: i.IP, Port: uint64(i.Port), ClusterName: i.Cluster, Weight: i.Weight,
-		Enable: true, Healthy: true, Ephemeral: true, Metadata: i.Metadata,
+		Enable: true, Healthy: true, Ephemeral: i.Ephemeral, Metadata: i.Metadata,
 	}))
 }
 
@@ -63,7 +63,7 @@ func (c *goClient) update(service string, i instance) error {
 	}
 	return done(sdk.UpdateInstance(vo.UpdateInstanceParam{
 		ServiceName: service, Ip: i.IP, Port: uint64(i.Port), ClusterName: i.Cluster, Weight: i.Weight,
-		Enable: true, Ephemeral: true, Metadata: i.Metadata,
+		Enable: true, Ephemeral: i.Ephemeral, Metadata: i.Metadata,
 	}))
 }
 
@@ -73,7 +73,7 @@ func (c *goClient) deregister(service string, i instance) error {
 		return err
 	}
 	return done(sdk.DeregisterInstance(vo.DeregisterInstanceParam{
-		ServiceName: service, Ip: i.IP, Port: uint64(i.Port), Cluster: i.Cluster, Ephemeral: true,
+		ServiceName: service, Ip: i.IP, Port: uint64(i.Port), Cluster: i.Cluster, Ephemeral: i.Ephemeral,
 	}))
 }
 

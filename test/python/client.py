@@ -64,18 +64,19 @@ class Operations:
         i = request["instance"]
         return self.expect_ok(self.client.add_naming_instance(
             request["service"], i["ip"], i["port"], cluster_name=i["clusterName"], weight=i["weight"],
-            metadata=i["metadata"], heartbeat_interval=INTERVAL))
+            metadata=i["metadata"], ephemeral=i["ephemeral"], heartbeat_interval=INTERVAL))
 
     def update(self, request):
         i = request["instance"]
         return self.expect_ok(self.client.modify_naming_instance(
             request["service"], i["ip"], i["port"], cluster_name=i["clusterName"], weight=i["weight"],
-            metadata=i["metadata"]))
+            metadata=i["metadata"], ephemeral=i["ephemeral"]))
 
     def deregister(self, request):
         i = request["instance"]
         return self.expect_ok(self.client.remove_naming_instance(
-            request["service"], i["ip"], i["port"], cluster_name=i["clusterName"]))
+            request["service"], i["ip"], i["port"], cluster_name=i["clusterName"],
+            ephemeral=i["ephemeral"]))
 
     def list(self, request):
         return self.client.list_naming_instance(request["service"])["hosts"]

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,6 +99,7 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	r.mu.Unlock()
 	select {
 	case url := <-found:
+		stopChecks(ts, url)
 		ts.Setenv(name, url)
 		ts.Setenv("ROLLCALL_SERVER", url)
 	case <-ended:
@@ -105,6 +107,19 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	case <-time.After(20 * time.Second):
 		ts.Fatalf("the server %s does not say that it serves", name)
 	}
+}
+
+// stopChecks keeps the server from asking instances how they are, as none is
+// there. A server with authentication on is left as it is.
+func stopChecks(ts *testscript.TestScript, url string) {
+	if !strings.HasPrefix(url, "http:") {
+		return
+	}
+	req, err := http.NewRequest(http.MethodPut, url+"/v1/ns/operator/switches?entry=healthCheckEnabled&value=false", nil)
+	ts.Check(err)
+	resp, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	ts.Check(resp.Body.Close())
 }
 
 func scriptStop(ts *testscript.TestScript, neg bool, args []string) {
