@@ -86,7 +86,7 @@ func TestBR2_OneLogLineSaysWhyTheAddressWasChosen(t *testing.T) {
 // A key with a misspelt name is often the reason why another one is missing.
 func TestValidation_FailingStartTellsOfUnknownKeysToo(t *testing.T) {
 	log, text := logTo()
-	_, err := New(log, ConfigYAML("aplication: {name: g}\ncloud: {nacos: {discovery: {grup: x}}}\n"))
+	_, err := New(log, ConfigYAML("applikation: {name: g}\ncloud: {nacos: {discovery: {grup: x}}}\n"))
 	require.ErrorContains(t, err, "application.name: must be set")
 	require.Contains(t, text.String(), "nearest=application")
 	require.Contains(t, text.String(), "nearest=cloud.nacos.discovery.group")
