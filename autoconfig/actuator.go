@@ -37,7 +37,7 @@ func addRoute(e *gin.Engine, path string, handler gin.HandlerFunc) (err error) {
 			err = fmt.Errorf("actuator: the application has a route in the way of GET %s; move it, or set management.endpoints.base-path (gin: %v)", path, r)
 		}
 	}()
-	e.GET(path, handler)
+	e.Match([]string{http.MethodGet, http.MethodHead}, path, handler)
 	return nil
 }
 

@@ -154,6 +154,7 @@ type webServerParams struct {
 	Metrics    prometheus.Gatherer
 	Publisher  registry.Publisher
 	Logger     *slog.Logger
+	Wrap       WrapListener `optional:"true"`
 }
 
 // provideWebServer returns the constructor that puts the actuator on the engine
@@ -168,7 +169,7 @@ func provideWebServer(b *boot) any {
 			return nil, err
 		}
 		web := NewWebServer(WebServerOptions{
-			Properties: p.Server, Handler: p.Engine, Listener: b.listener,
+			Properties: p.Server, Handler: p.Engine, Listener: b.listener, Wrap: p.Wrap,
 			Publisher: p.Publisher, Logger: p.Logger,
 			OnFailure: func(error) { _ = p.Shutdowner.Shutdown(fx.ExitCode(1)) },
 		})

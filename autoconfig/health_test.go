@@ -183,3 +183,14 @@ func TestIndicators_CanBeSwitchedOff(t *testing.T) {
 	require.Equal(t, 200, status)
 	require.NotContains(t, body, "iscovery")
 }
+
+func TestActuator_HeadIsGetWithoutABody(t *testing.T) {
+	app := start(t, alone)
+	for path, want := range map[string]int{"": 200, "/liveness": 200, "/readiness": 200, "/other": 404} {
+		resp, err := http.Head("http://" + app.Addr().String() + "/actuator/health" + path)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, want, resp.StatusCode, path)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
