@@ -37,18 +37,26 @@ func assemble(b *boot) (*App, error) {
 		return nil, err
 	}
 	if err := loaded.Err(); err != nil {
+		// A key that nothing reads, or a file that was not found, may be why.
+		logNotes(b.bootLogger(s), loaded.Notes)
 		return nil, err
 	}
 	return build(b, s, loaded.Notes)
 }
 
+// bootLogger is the user's logger, or else the one that the configuration
+// describes.
+func (b *boot) bootLogger(s *settings) *slog.Logger {
+	if b.logger != nil {
+		return b.logger
+	}
+	return newLogger(*s.logging, os.Stderr)
+}
+
 // build makes the graph of the parts whose conditions hold.
 func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 	app := &App{stopGrace: s.serviceRegistry.AutoRegistration.DeregisterTimeout + stopReserve}
-	logger, events := b.logger, &graphLogger{}
-	if logger == nil {
-		logger = newLogger(*s.logging, os.Stderr)
-	}
+	logger, events := b.bootLogger(s), &graphLogger{}
 	events.use(logger)
 	nacos := s.nacosBackend(b.ownBackend())
 	conditions := []condition{s.webServer(), s.discoveryClient(), nacos, s.registration(), s.loadBalancer()}

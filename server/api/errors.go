@@ -25,12 +25,6 @@ func notFoundf(format string, args ...any) error {
 	return &statusError{http.StatusNotFound, fmt.Sprintf(format, args...)}
 }
 
-// notPresent is what Nacos says of a parameter that its framework requires and
-// not its own code.
-func notPresent(name string) error {
-	return wire.BadRequestf("Required String parameter '%s' is not present", name)
-}
-
 var errBodyTooLarge = &statusError{
 	http.StatusRequestEntityTooLarge,
 	fmt.Sprintf("the body is larger than %d bytes", maxBody),

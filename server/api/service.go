@@ -35,15 +35,6 @@ func settings(k wire.ServiceKey, info naming.ServiceInfo) (state.Service, error)
 	}, nil
 }
 
-// boundServiceKey reads the service where Nacos leaves the check of what is
-// missing to its framework.
-func (c *call) boundServiceKey() (wire.ServiceKey, error) {
-	if c.Get("serviceName", "dom") == "" {
-		return wire.ServiceKey{}, notPresent("serviceName")
-	}
-	return c.ServiceKey()
-}
-
 func (a *API) createService(c *call) (answer, error) {
 	k, err := c.boundServiceKey()
 	if err != nil {
