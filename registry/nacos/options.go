@@ -32,6 +32,8 @@ type Options struct {
 	// otherwise because they are mostly seconds written into a field of
 	// milliseconds (C-R16).
 	AllowShortBeat bool
+	// Watch adopts what an operator changes at the registry.
+	Watch Watch
 	// Logger receives what no caller is told; nil discards.
 	Logger *slog.Logger
 

@@ -47,6 +47,8 @@ func Run(t *testing.T, h Harness) {
 		{"SetStatus refuses unknown words", statusUnknownWord},
 		{"Status of an unknown registration is ErrNotFound", statusNotFound},
 		{"A registration may start disabled", startsDisabled},
+		{"Update changes weight, metadata and the enabled flag in place", updateInPlace},
+		{"Update of an unknown registration is ErrNotFound", updateNotFound},
 		{"A done context is honoured", doneContext},
 		{"Close does not deregister", closeKeeps},
 		{"Close is idempotent and final", closeFinal},
