@@ -60,7 +60,7 @@ type RegistrationChanged struct {
 // (Spring's HeartbeatEvent). It is published only when State differs from that of
 // the last one (rule B-R5).
 type Heartbeat struct {
-	// State is a hash of the catalogue. Equal states are equal catalogues.
+	// State is a hash of the catalogue.
 	State string
 	// Services are the sorted names, shared: nobody changes the slice.
 	Services []string
