@@ -63,5 +63,5 @@ func Where(keep func(*registry.Instance) bool) Filter {
 }
 
 func acceptsTraffic(i *registry.Instance) bool {
-	return i.Enabled && effectiveWeight(i.Weight) > 0
+	return i.Enabled && Weight(i) > 0
 }
