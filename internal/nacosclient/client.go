@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -23,6 +24,7 @@ type Client struct {
 	// ownTransport is transport where the client made it, else nil.
 	ownTransport *http.Transport
 	session      *session
+	upkeep       *upkeep
 	logger       *slog.Logger
 
 	// ctx ends with the client and takes every call along.
@@ -47,6 +49,10 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nacos client: %w", err)
 	}
+	address, err := o.addressServer()
+	if err != nil {
+		return nil, fmt.Errorf("nacos client: %w", err)
+	}
 	pick := o.Rand
 	if pick == nil {
 		pick = rand.IntN
@@ -62,7 +68,14 @@ func New(o Options) (*Client, error) {
 	if c.transport == nil {
 		c.ownTransport = newTransport(o)
 		c.transport = c.ownTransport
+		if o.Lookup == nil {
+			o.Lookup = net.DefaultResolver.LookupNetIP
+		}
 	}
+	if !slices.ContainsFunc(append(all, address), endpoint.named) && address.base == "" {
+		o.Lookup = nil // there is nothing to look up, now or later
+	}
+	c.upkeep = newUpkeep(o, address, o.Lookup)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c, nil
 }
@@ -137,10 +150,12 @@ func (c *Client) begin(ctx context.Context) (_ context.Context, end func(), _ er
 // RequestTimeout is how long one request to one server may take.
 func (c *Client) RequestTimeout() time.Duration { return c.options.RequestTimeout }
 
-// Servers returns the configured servers, duplicates left out.
+// Servers returns the servers, duplicates left out: the configured ones, or those
+// the address server last listed.
 func (c *Client) Servers() []string {
-	entries := make([]string, len(c.servers.all))
-	for i, e := range c.servers.all {
+	all := c.servers.list()
+	entries := make([]string, len(all))
+	for i, e := range all {
 		entries[i] = e.entry
 	}
 	return entries
@@ -148,8 +163,9 @@ func (c *Client) Servers() []string {
 
 // Hosts returns the host names or addresses of the servers, without ports.
 func (c *Client) Hosts() []string {
-	hosts := make([]string, len(c.servers.all))
-	for i, e := range c.servers.all {
+	all := c.servers.list()
+	hosts := make([]string, len(all))
+	for i, e := range all {
 		hosts[i] = e.host
 	}
 	return hosts
