@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,6 +162,53 @@ func TestUpdate_StopMeanwhileLeavesNothing(t *testing.T) {
 		require.ErrorIs(t, <-done, registry.ErrStopped)
 		f.empty(t)
 	})
+}
+
+// Everything at once, with a registry that takes its time: after the stop nothing
+// is left, wherever it was moved meanwhile.
+func TestUpdate_ConcurrentUseLeavesNothing(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			u := &updating{fakeRegistry: newFakeRegistry()}
+			var calls atomic.Int64
+			slow := func(context.Context, registry.Registration) error {
+				n := calls.Add(1)
+				time.Sleep(time.Duration(n%7) * 10 * time.Millisecond)
+				if fails && n%5 == 0 {
+					return errDown
+				}
+				return nil
+			}
+			auto := started(t, u.fakeRegistry, u.over)
+			u.onRegister = slow
+			var all sync.WaitGroup
+			for i := range 6 {
+				all.Go(func() {
+					for n := range 40 {
+						time.Sleep(time.Duration(i*3+n) * time.Millisecond)
+						switch n % 5 {
+						case 0:
+							_ = auto.Update(t.Context(), func(r *registry.Registration) { r.Port = 9000 + i })
+						case 1:
+							_ = auto.Update(t.Context(), func(r *registry.Registration) { r.Weight = float64(n) })
+						case 2:
+							u.adopted(auto.Registration())
+						case 3:
+							_ = auto.Refresh(t.Context(), template())
+						default:
+							_ = auto.SetStatus(t.Context(), []registry.Status{registry.StatusUp, registry.StatusDown}[n%2])
+						}
+						_, _ = auto.State(), auto.Registration()
+					}
+				})
+			}
+			time.Sleep(700 * time.Millisecond)
+			require.NoError(t, auto.Stop(t.Context()))
+			u.empty(t)
+			all.Wait()
+			u.empty(t)
+		})
+	}
 }
 
 // The layers: properties < customizers < hooks < run time. A refresh of the
