@@ -351,6 +351,7 @@ func (l *LoadBalancer) rebuildLocked(s *state, snapshot *discovery.Snapshot) (*v
 		l.log.Warn("java callers cannot name this service in a URL, because of the underscore",
 			slog.String("service", s.id.String()))
 	}
+	s.endOtherChecks(set.health)
 	next := s.build(set, snapshot)
 	s.check(next)
 	s.view.Store(next)

@@ -94,19 +94,22 @@ type target struct {
 	probed bool // at least once
 }
 
-// check starts, changes or ends the probes of a service. The state's lock is
-// held.
+// endOtherChecks ends the probes that the settings do not want any more and
+// forgets what they found. The state's lock is held.
+func (s *state) endOtherChecks(h *healthSettings) {
+	if s.checker != nil && (h == nil || s.checker.set != *h) {
+		s.endChecks()
+	}
+}
+
+// check starts the probes of a service, or says to them which instances there
+// are. The state's lock is held.
 func (s *state) check(v *view) {
 	h := v.settings.health
 	if h == nil || h.path == "" || s.retired {
-		s.endChecks()
 		return
 	}
-	if s.checker != nil && s.checker.set != *h {
-		s.endChecks()
-	}
-	fresh := s.checker == nil
-	if fresh {
+	if s.checker == nil {
 		ctx, stop := context.WithCancel(s.balancer.life)
 		s.checker = &checker{state: s, set: *h, stop: stop, wake: make(chan struct{}, 1), targets: map[*endpoint]*target{}}
 		c := s.checker

@@ -15,15 +15,21 @@ const maxTurns = 1024
 func schedule(weights []float64) []int32 {
 	counts, total := turnCounts(weights)
 	turns := make([]int32, 0, total)
+	if total == len(counts) { // everybody has one
+		for n := range counts {
+			turns = append(turns, int32(n))
+		}
+		return turns
+	}
 	queue := make(turnQueue, 0, len(counts))
 	for n, count := range counts {
 		if count > 0 {
-			queue = append(queue, turn{due: 0.5 / float64(count), index: int32(n), every: 1 / float64(count)})
+			queue = append(queue, turn{due: phase(n) / float64(count), index: int32(n), every: 1 / float64(count)})
 		}
 	}
 	heap.Init(&queue)
-	// The next turn is that of whoever is due first: the k-th of m turns is due in
-	// the middle of the k-th m-th part of the round.
+	// The next turn is that of whoever is due first: the k-th of m turns is due
+	// somewhere in the k-th m-th part of the round.
 	for range total {
 		first := &queue[0]
 		turns = append(turns, first.index)
@@ -31,6 +37,14 @@ func schedule(weights []float64) []int32 {
 		heap.Fix(&queue, 0)
 	}
 	return turns
+}
+
+// phase is where in its part an index's turn is due. Multiples of the golden
+// ratio keep those of different indexes apart, whose turns would otherwise come
+// together and leave those with most weight a long row elsewhere.
+func phase(n int) float64 {
+	_, fraction := math.Modf(float64(n+1) * (math.Phi - 1))
+	return fraction
 }
 
 // turnCounts returns how many turns each index has in a round, and their sum.

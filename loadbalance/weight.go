@@ -22,13 +22,13 @@ const (
 
 // Weight returns the instance's weight, at most 10000; one that is not above 0
 // means no traffic. The registry's counts; where that is the default of 1, the
-// metadata's does (client rule D-R2).
+// metadata's does, if it is a number and not negative (client rule D-R2).
 func Weight(i *registry.Instance) float64 {
 	if w := effectiveWeight(i.Weight); w != defaultWeight {
 		return w
 	}
 	if text, ok := i.Metadata[MetadataWeight]; ok {
-		if w, err := strconv.ParseFloat(text, 64); err == nil {
+		if w, err := strconv.ParseFloat(text, 64); err == nil && w >= 0 {
 			return effectiveWeight(w)
 		}
 	}
