@@ -3,6 +3,7 @@ package loadbalance
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -87,46 +88,55 @@ func (p Properties) For(id registry.ServiceID) (Properties, error) {
 // whose keys are the user's own keep theirs.
 func nested(values map[string]any) (map[string]any, error) {
 	tree := map[string]any{}
-	for key, value := range values {
-		at, rest := tree, key
-		for {
-			name, more, joined := strings.Cut(rest, ".")
-			if !joined || ownNames[uniformName(name)] && at == nil {
-				break
-			}
-			if ownNames[uniformName(name)] {
-				at[name] = map[string]any{more: value}
-				at = nil
-				break
-			}
-			below, ok := at[name].(map[string]any)
-			if !ok {
-				if _, taken := at[name]; taken {
-					return nil, fmt.Errorf("%s: is a value and a block at once", name)
-				}
-				below = map[string]any{}
-				at[name] = below
-			}
-			at, rest = below, more
+	for _, key := range sortedKeys(values) {
+		if err := put(tree, key, values[key]); err != nil {
+			return nil, err
 		}
-		if at == nil {
-			continue
-		}
-		if block, ok := value.(map[string]any); ok && !ownNames[uniformName(rest)] {
-			inner, err := nested(block)
-			if err != nil {
-				return nil, err
-			}
-			if before, ok := at[rest].(map[string]any); ok {
-				for k, v := range before {
-					inner[k] = v
-				}
-			}
-			value = inner
-		}
-		at[rest] = value
 	}
 	return tree, nil
+}
+
+func put(tree map[string]any, key string, value any) error {
+	name, rest, joined := strings.Cut(key, ".")
+	block, isBlock := value.(map[string]any)
+	if !joined && !isBlock {
+		tree[name] = value
+		return nil
+	}
+	below, err := blockOf(tree, name)
+	switch {
+	case err != nil:
+		return err
+	case !joined && ownNames[uniformName(name)]:
+		maps.Copy(below, block)
+		return nil
+	case !joined:
+		for _, k := range sortedKeys(block) {
+			if err := put(below, k, block[k]); err != nil {
+				return err
+			}
+		}
+		return nil
+	case ownNames[uniformName(name)]:
+		below[rest] = value
+		return nil
+	}
+	return put(below, rest, value)
+}
+
+// blockOf returns the block of a name, in whatever spelling it is there already.
+func blockOf(tree map[string]any, name string) (map[string]any, error) {
+	for key, value := range tree {
+		if uniformName(key) == uniformName(name) {
+			if block, ok := value.(map[string]any); ok {
+				return block, nil
+			}
+			return nil, fmt.Errorf("%s: is a value and a block at once", name)
+		}
+	}
+	block := map[string]any{}
+	tree[name] = block
+	return block, nil
 }
 
 // ownNames are the keys below which names are service ids or media types.
