@@ -2,12 +2,12 @@ package nacosclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 )
@@ -71,9 +71,6 @@ func New(o Options) (*Client, error) {
 		if o.Lookup == nil {
 			o.Lookup = net.DefaultResolver.LookupNetIP
 		}
-	}
-	if !slices.ContainsFunc(append(all, address), endpoint.named) && address.base == "" {
-		o.Lookup = nil // there is nothing to look up, now or later
 	}
 	c.upkeep = newUpkeep(o, address, o.Lookup)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -159,6 +156,25 @@ func (c *Client) Servers() []string {
 		entries[i] = e.entry
 	}
 	return entries
+}
+
+// SetServers replaces the servers of a client with a fixed list, from the next
+// request on; the error names each bad entry, and changes nothing. Registrations
+// kept over the client reach the new servers with their next beat.
+func (c *Client) SetServers(servers []string) error {
+	if c.upkeep.address.base != "" {
+		return errors.New("the address server says which servers there are")
+	}
+	o := c.options
+	o.Servers = servers
+	all, err := o.endpoints()
+	if err != nil {
+		return fmt.Errorf("nacos client: %w", err)
+	}
+	if c.servers.replace(all) {
+		c.logger.Info("the registry's servers", slog.Any("servers", c.Servers()))
+	}
+	return nil
 }
 
 // Hosts returns the host names or addresses of the servers, without ports.

@@ -106,7 +106,8 @@ func (c *Client) ready(ctx context.Context) error {
 	if u.address.base != "" && len(c.servers.list()) == 0 {
 		return c.firstList(ctx)
 	}
-	if u.address.base == "" && u.lookup == nil || !u.due(time.Now()) {
+	named := u.lookup != nil && slices.ContainsFunc(c.servers.list(), endpoint.named)
+	if u.address.base == "" && !named || !u.due(time.Now()) {
 		return nil
 	}
 	ctx, end, err := c.begin(c.ctx)

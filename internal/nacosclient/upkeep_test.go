@@ -237,3 +237,54 @@ func TestNames_AreLookedUpAgain(t *testing.T) {
 		require.LessOrEqual(t, lookups, 6)
 	})
 }
+
+func TestSetServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 2)
+		client := newClient(t, c, func(o *nacosclient.Options) { o.Servers = c.Addrs[:1] })
+		up(t, client)
+		require.ErrorContains(t, client.SetServers([]string{"fine", "not fine"}), "not fine")
+		require.ErrorContains(t, client.SetServers(nil), "no server")
+		up(t, client)
+		require.NoError(t, client.SetServers(c.Addrs[1:]))
+		require.NoError(t, client.SetServers(c.Addrs[1:]))
+		up(t, client)
+		require.Equal(t, []int{2, 1}, c.Requests())
+		newAddressServer(t, c, "192.0.2.1")
+		listed := newClient(t, c, fromEndpoint)
+		require.ErrorContains(t, listed.SetServers(c.Addrs), "address server")
+	})
+}
+
+// A resolver and an address server that never answer hold up neither calls nor
+// Close.
+func TestCase17_UpkeepEndsWithTheClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 1)
+		client := newClient(t, c, func(o *nacosclient.Options) {
+			o.Servers = []string{"nacos"}
+			o.Transport = testutil.Transport(t, func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return c.Dial(ctx, network, c.Addrs[0])
+			})
+			o.Lookup = func(ctx context.Context, _, _ string) ([]netip.Addr, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+		})
+		began := time.Now()
+		up(t, client)
+		require.NoError(t, client.Close())
+		require.Zero(t, time.Since(began))
+
+		deaf, err := c.Listen("192.0.2.100:8080")
+		require.NoError(t, err)
+		testutil.Serve(t, deaf, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+		waiting := newClient(t, c, fromEndpoint)
+		ended := make(chan error)
+		go func() { _, err := waiting.ServerStatus(t.Context()); ended <- err }()
+		synctest.Wait()
+		require.NoError(t, waiting.Close())
+		require.Zero(t, time.Since(began))
+		require.ErrorIs(t, <-ended, nacosclient.ErrClosed)
+	})
+}
