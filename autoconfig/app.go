@@ -35,7 +35,7 @@ func New(opts ...fx.Option) (*App, error) {
 
 // Run is the main function of an application: [New], start, wait for SIGINT,
 // SIGTERM or fx.Shutdowner, stop. When something fails it prints why and exits
-// with 1; a second signal ends the waits of the stop.
+// with 1. A second signal ends the waits of the stop, a third one the process.
 func Run(opts ...fx.Option) {
 	app, err := New(opts...)
 	if err == nil {
@@ -118,11 +118,14 @@ func (a *App) Run(ctx context.Context) error {
 	return nil
 }
 
-// stopOrCut stops within the stop timeout; signals that arrive meanwhile cut the
-// waits.
+// stopOrCut stops within the stop timeout; a signal that arrives meanwhile cuts
+// the waits, and the next one has its usual effect.
 func (a *App) stopOrCut(ctx context.Context) error {
 	again, ignore := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
-	release := context.AfterFunc(again, a.cut)
+	release := context.AfterFunc(again, func() {
+		ignore()
+		a.cut()
+	})
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.fx.StopTimeout())
 	err := a.Stop(stopCtx)
 	cancel()

@@ -36,10 +36,13 @@ func assemble(b *boot) (*App, error) {
 		return nil, errors.Join(b.errs...)
 	}
 	s := settingsOf(b)
-	b.sources.Owned = []string{"cloud"}
+	b.sources.Owned, b.sources.Foreign = []string{"cloud"}, foreignKeys()
 	loaded, err := config.Load(b.sources, b.blocks...)
 	if err != nil {
 		return nil, err
+	}
+	if b.listener != nil {
+		s.server.Port = max(s.server.Port, 0) // a listener that was given is served on
 	}
 	s.validate(loaded, b.ownBackend())
 	if err := loaded.Err(); err != nil {
@@ -76,7 +79,7 @@ func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 		opts = append(opts, b.backend(), discoveryModule(s))
 	}
 	if s.registration().holds {
-		opts = append(opts, registrationModule(s))
+		opts = append(opts, registrationModule(s, nacos.holds))
 	}
 	if s.loadBalancer().holds {
 		opts = append(opts, loadBalancerModule(s))
@@ -93,6 +96,10 @@ func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 	app.fx = fx.New(opts...)
 	if err := app.fx.Err(); err != nil {
 		return nil, rootCause(err)
+	}
+	if needed := s.stopTimeout(); app.StopTimeout() < needed {
+		app.logger.Warn("the stop timeout is shorter than what deregistering, drain and shutdown may take",
+			slog.Duration("timeout", app.StopTimeout()), slog.Duration("needed", needed))
 	}
 	return app, nil
 }

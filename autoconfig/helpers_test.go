@@ -137,9 +137,18 @@ func start(t *testing.T, opts ...fx.Option) *App {
 
 func stop(t *testing.T, app *App) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), app.StopTimeout())
-	defer cancel()
-	require.NoError(t, app.Stop(ctx))
+	require.NoError(t, <-stopping(app))
+}
+
+// stopping stops an application in the background.
+func stopping(app *App) <-chan error {
+	stopped := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), app.StopTimeout())
+		defer cancel()
+		stopped <- app.Stop(ctx)
+	}()
+	return stopped
 }
 
 // inMemory is a listener for virtual time and a client for it.

@@ -2,7 +2,6 @@ package autoconfig
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"net/netip"
 	"time"
@@ -161,7 +160,7 @@ func (p *NacosProperties) Validate() error {
 	if d.Port != -1 && (d.Port < 1 || d.Port > math.MaxUint16) {
 		errs = append(errs, errors.New("discovery.port: must be 1 to 65535, or -1 for the web server's port"))
 	}
-	if !(d.Weight >= 0 && d.Weight <= 10000) { // NaN, too
+	if math.IsNaN(d.Weight) || d.Weight < 0 || d.Weight > 10000 {
 		errs = append(errs, errors.New("discovery.weight: must be 0 to 10000"))
 	}
 	if d.MaxRetries < 1 {
@@ -204,6 +203,3 @@ func (p *NacosProperties) login() (username, password string) {
 	}
 	return p.Username, p.Password
 }
-
-// millis is a duration as the registry's metadata has it.
-func millis(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }

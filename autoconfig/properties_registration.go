@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rollcall-go/rollcall/internal/netaddr"
+	"github.com/rollcall-go/rollcall/internal/wire"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
@@ -104,22 +105,16 @@ func checkBeats(interval, timeout, remove time.Duration, allowShort bool) error 
 		errs = append(errs, errors.New("discovery.heart-beat-interval: is below 1s, which is mostly a mistaken unit; set allow-short-beat if it is meant"))
 	}
 	if interval == 0 {
-		interval = defaultBeatInterval
+		interval = wire.DefaultBeatInterval
 	}
 	if timeout > 0 && timeout < interval {
 		errs = append(errs, fmt.Errorf("discovery.heart-beat-timeout: must not be below the beat interval of %s", interval))
 	}
-	if timeout == 0 && interval > defaultBeatTimeout {
-		errs = append(errs, fmt.Errorf("discovery.heart-beat-interval: is above the heart-beat-timeout of %s", defaultBeatTimeout))
+	if timeout == 0 && interval > wire.DefaultBeatTimeout {
+		errs = append(errs, fmt.Errorf("discovery.heart-beat-interval: is above the heart-beat-timeout of %s", wire.DefaultBeatTimeout))
 	}
 	if remove > 0 && remove < interval {
 		errs = append(errs, fmt.Errorf("discovery.ip-delete-timeout: must not be below the beat interval of %s", interval))
 	}
 	return errors.Join(errs...)
 }
-
-// What a registry assumes of an instance that says nothing.
-const (
-	defaultBeatInterval = 5 * time.Second
-	defaultBeatTimeout  = 15 * time.Second
-)

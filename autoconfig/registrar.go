@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 
 	"go.uber.org/fx"
@@ -94,7 +95,9 @@ func constructParts(s *settings) func(parts) error {
 			return nil
 		}
 		p.Registrar.registration = p.Registration
-		Subscribe(p.Bus, p.Registration.OnWebServerStarted)
+		Subscribe(p.Bus, func(ctx context.Context, e registry.WebServerStarted) error {
+			return s.explainFailFast(p.Registration.OnWebServerStarted(ctx, e))
+		})
 		return nil
 	}
 }
@@ -107,22 +110,31 @@ var errNoRegistration = errors.New("cloud.service-registry.auto-registration.fai
 func startRegistrar(s *settings) func(fx.Lifecycle, *registrar) {
 	return func(lc fx.Lifecycle, r *registrar) {
 		lc.Append(fx.Hook{OnStop: r.stop, OnStart: func(ctx context.Context) error {
-			err := r.start(ctx)
-			if err != nil && s.nacos.Discovery.FailFast && !errors.Is(err, registry.ErrInvalidRegistration) {
-				return fmt.Errorf("%w\ncloud.nacos.discovery.fail-fast is true: set it to false to start without the registry and register later", err)
-			}
-			return err
+			return s.explainFailFast(r.start(ctx))
 		}})
 	}
 }
 
-// registrationModule provides what part registry needs besides a registry.
-func registrationModule(s *settings) fx.Option {
-	return fx.Options(
-		registry.Module,
-		fx.Provide(
-			func(logger *slog.Logger) (registry.Registration, error) { return newRegistration(s, logger) },
-			s.autoOptions,
-		),
-	)
+// explainFailFast says what to change where a registration ended the start.
+func (s *settings) explainFailFast(err error) error {
+	if err == nil || !s.nacos.Discovery.FailFast || errors.Is(err, registry.ErrInvalidRegistration) {
+		return err
+	}
+	return fmt.Errorf("%w\ncloud.nacos.discovery.fail-fast is true: set it to false to start without the registry and register later", err)
+}
+
+// registrationModule provides what part registry needs besides a registry. The
+// lines about registering say with which Nacos, when it is one.
+func registrationModule(s *settings, nacos bool) fx.Option {
+	registration := registry.Module
+	if nacos {
+		servers, _ := s.nacos.servers()
+		registration = fx.Module("registration", registry.Module, fx.Decorate(func(l *slog.Logger) *slog.Logger {
+			return l.With("registry", strings.Join(servers, ","))
+		}))
+	}
+	return fx.Options(registration, fx.Provide(
+		func(logger *slog.Logger) (registry.Registration, error) { return newRegistration(s, logger) },
+		s.autoOptions,
+	))
 }

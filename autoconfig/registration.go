@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"strconv"
+	"time"
 
 	"github.com/rollcall-go/rollcall/internal/netaddr"
 	"github.com/rollcall-go/rollcall/registry"
@@ -63,14 +65,14 @@ func metadata(d *NacosDiscoveryProperties, ipv6 string) map[string]string {
 	if ipv6 != "" {
 		m[registry.MetadataIPv6] = ipv6
 	}
-	if d.HeartBeatInterval > 0 {
-		m[registry.MetadataBeatInterval] = millis(d.HeartBeatInterval)
-	}
-	if d.HeartBeatTimeout > 0 {
-		m[registry.MetadataBeatTimeout] = millis(d.HeartBeatTimeout)
-	}
-	if d.IPDeleteTimeout > 0 {
-		m[registry.MetadataDeleteTimeout] = millis(d.IPDeleteTimeout)
+	for key, d := range map[string]time.Duration{
+		registry.MetadataBeatInterval:  d.HeartBeatInterval,
+		registry.MetadataBeatTimeout:   d.HeartBeatTimeout,
+		registry.MetadataDeleteTimeout: d.IPDeleteTimeout,
+	} {
+		if d > 0 {
+			m[key] = strconv.FormatInt(d.Milliseconds(), 10)
+		}
 	}
 	maps.Copy(m, d.Metadata)
 	return m

@@ -32,8 +32,7 @@ func TestCase20_DeregisterThenDrainThenStopAccepting(t *testing.T) {
 		require.Equal(t, http.StatusOK, status)
 
 		began := time.Now()
-		stopped := make(chan time.Duration, 1)
-		go func() { stop(t, app); stopped <- time.Since(began) }()
+		stopped := stopping(app)
 		time.Sleep(time.Second)
 		require.True(t, r.has("deregister"), "deregistration comes first")
 		status, body := getWith(t, client, "http://app/actuator/health/readiness")
@@ -46,10 +45,35 @@ func TestCase20_DeregisterThenDrainThenStopAccepting(t *testing.T) {
 		status, body = getWith(t, client, "http://app/slow")
 		require.Equal(t, http.StatusOK, status)
 		require.Equal(t, "done", body)
-		require.Equal(t, 13*time.Second, (<-stopped).Round(time.Second))
+		require.NoError(t, <-stopped)
+		require.Equal(t, 13*time.Second, time.Since(began).Round(time.Second))
 		_, err := client.Get("http://app/slow")
 		require.Error(t, err, "nothing is accepted any more")
 	})
+}
+
+func TestCase20_AnApplicationWithinAnotherDoesNotWaitTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		outer, inner := newFakeRegistry(), newFakeRegistry()
+		outerListener, _ := inMemory(t)
+		innerListener, _ := inMemory(t)
+		within := assembled(t, ConfigYAML(quiet), Backend(inner), innerListener)
+		app := start(t, ConfigYAML(quiet), Backend(outer), outerListener, Property(auto+"drain", "10s"),
+			fx.Invoke(func(lc fx.Lifecycle) { lc.Append(fx.Hook{OnStart: within.Start, OnStop: within.Stop}) }))
+		began := time.Now()
+		stop(t, app)
+		require.Equal(t, 10*time.Second, time.Since(began))
+		require.Equal(t, []string{"register", "deregister"}, outer.all())
+		require.Equal(t, []string{"register", "deregister"}, inner.all())
+	})
+}
+
+func TestAR8_AShorterStopTimeoutOfTheUsersIsPointedOut(t *testing.T) {
+	for timeout, warnings := range map[time.Duration]int{time.Second: 1, time.Minute: 0} {
+		log, text := logTo()
+		assembled(t, alone, log, fx.StopTimeout(timeout))
+		require.Equal(t, warnings, text.count("stop timeout is shorter"))
+	}
 }
 
 func TestAR10_ASecondSignalCutsTheDrainAndTheWaitForRequests(t *testing.T) {
@@ -69,11 +93,10 @@ func TestAR10_ASecondSignalCutsTheDrainAndTheWaitForRequests(t *testing.T) {
 		}()
 		synctest.Wait()
 		began := time.Now()
-		stopped := make(chan struct{})
-		go func() { stop(t, app); close(stopped) }()
+		stopped := stopping(app)
 		time.Sleep(3 * time.Second)
 		app.cut()
-		<-stopped
+		require.NoError(t, <-stopped)
 		require.Equal(t, 3*time.Second, time.Since(began).Round(time.Second))
 		require.True(t, r.has("deregister"))
 	})

@@ -3,6 +3,7 @@ package autoconfig
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
@@ -17,7 +18,8 @@ func (s *settings) validate(c *config.Config, ownBackend bool) {
 		err := nacosclient.Options{Servers: servers, ContextPath: s.nacos.Discovery.ContextPath}.Validate()
 		report(c, key, err)
 		if _, err := s.nacos.Discovery.TLS.config(); err != nil {
-			report(c, "cloud.nacos.discovery.tls", err)
+			key, reason, _ := strings.Cut(err.Error(), ": ")
+			c.Problem("cloud.nacos.discovery.tls."+key, reason)
 		}
 	}
 	if !s.registration().holds {
@@ -47,7 +49,7 @@ func reportKeyed(c *config.Config, err error) {
 	}
 }
 
-func lines(err error) func(yield func(string) bool) {
+func lines(err error) iter.Seq[string] {
 	if err == nil {
 		return func(func(string) bool) {}
 	}

@@ -96,6 +96,13 @@ func TestWebServer_ServesOnAListenerThatWasGiven(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 }
 
+func TestListener_MakesAWebServerWhateverThePort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	app := start(t, alone, Listener(l), Property("server.port", -1))
+	require.Equal(t, l.Addr(), app.Addr())
+}
+
 func TestWebServer_AFailureWhileServingEndsTheApplication(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -183,7 +190,7 @@ func TestEngine_TheUsersOwnIsTakenAsItIs(t *testing.T) {
 		status, _ := get(t, app, path)
 		require.Equal(t, want, status, path)
 	}
-	require.Len(t, own.Handlers, 0, "no middleware was added")
+	require.Empty(t, own.Handlers, "no middleware was added")
 }
 
 func TestEngine_ForwardedHeadersAreNotTrusted(t *testing.T) {
@@ -207,6 +214,7 @@ func TestWebServer_WorksWithoutTheGraph(t *testing.T) {
 	p.Address, p.Port = "127.0.0.1", 0
 	w := NewWebServer(WebServerOptions{Properties: p, Handler: http.NotFoundHandler(), Logger: slog.New(slog.DiscardHandler)})
 	require.Nil(t, w.Addr())
+	require.NoError(t, w.Stop(t.Context()), "nothing to stop yet")
 	require.NoError(t, w.Start(t.Context()))
 	status, _ := getWith(t, &http.Client{}, "http://"+w.Addr().String()+"/")
 	require.Equal(t, http.StatusNotFound, status)

@@ -29,7 +29,8 @@ type WebServerOptions struct {
 	Properties ServerProperties
 	// Handler answers; it sees paths without the context path.
 	Handler http.Handler
-	// Listener is listened on instead of address and port; nil opens one.
+	// Listener is listened on instead of address and port, and closed with the
+	// server; nil opens one.
 	Listener net.Listener
 	// Publisher is told when the server listens; nil tells nobody.
 	Publisher registry.Publisher
@@ -40,8 +41,8 @@ type WebServerOptions struct {
 	Logger *slog.Logger
 }
 
-// WebServer serves the engine. Start and Stop are called once, in this order;
-// the other methods are safe for concurrent use.
+// WebServer serves the engine. Start is called once and Stop after it; the other
+// methods are safe for concurrent use.
 type WebServer struct {
 	options WebServerOptions
 	logger  *slog.Logger
@@ -68,7 +69,7 @@ func NewWebServer(o WebServerOptions) *WebServer {
 			ReadHeaderTimeout: readHeaderTimeout,
 			IdleTimeout:       idleTimeout,
 			MaxHeaderBytes:    maxHeaderBytes,
-			ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+			ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
 		},
 		served: make(chan struct{}),
 	}
@@ -130,8 +131,12 @@ func (s *WebServer) serve(ln net.Listener) {
 
 // Stop ends the server as server.shutdown says and waits for its goroutine.
 // Requests that outlast the graceful time are cut, which is logged, not an
-// error: the application ends either way.
+// error: the application ends either way. A server that never listened is
+// stopped.
 func (s *WebServer) Stop(ctx context.Context) error {
+	if s.Addr() == nil {
+		return nil
+	}
 	if s.options.Properties.Shutdown == ShutdownGraceful {
 		ctx, cancel := context.WithTimeout(ctx, s.options.Properties.ShutdownTimeout)
 		defer cancel()

@@ -32,6 +32,7 @@ var Module = autoconfig.Options(
 	autoconfig.Default("cloud.discovery.enabled", false),
 	autoconfig.Properties("nacos", DefaultProperties()),
 	fx.Module("server",
+		fx.Decorate(queueLogs),
 		fx.Provide(naming.NewSwitches, newStore, newPush, newAPI),
 		fx.Provide(fx.Private, newReadiness),
 		fx.Invoke(check, mount, announce),

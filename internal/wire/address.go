@@ -117,10 +117,10 @@ const (
 // CheckWeight says whether w is a finite number from 0 to 10000, by a
 // [BadRequest] if not.
 func CheckWeight(w float64) error {
-	if !(w >= 0 && w <= maxWeight) { // false for NaN
-		return BadRequest("instance format invalid: The weights range from 0.0 to 10000.0")
+	if w >= 0 && w <= maxWeight { // false for NaN
+		return nil
 	}
-	return nil
+	return BadRequest("instance format invalid: The weights range from 0.0 to 10000.0")
 }
 
 // ClampWeight brings any number into the range of weights: above 0 at least

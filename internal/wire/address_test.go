@@ -90,7 +90,7 @@ func TestSB03_PortsAndWeights(t *testing.T) {
 	for text, want := range map[string]float64{"": 1, "0": 0, "10000": 10000, "0.5": 0.5, "1e-9": 1e-9} {
 		got, err := ParseWeight(text)
 		require.NoError(t, err, text)
-		require.InDelta(t, want, got, 0)
+		require.Equal(t, want, got)
 	}
 	for _, text := range []string{"NaN", "Infinity", "-Infinity", "-1", "10001", "1e309"} {
 		_, err := ParseWeight(text)
@@ -103,7 +103,7 @@ func TestSB03_PortsAndWeights(t *testing.T) {
 	for w, want := range map[float64]float64{
 		0: 0, 0.001: 0.01, 0.01: 0.01, 5: 5, 10000: 10000, 1e9: 10000, -1: 0, math.Inf(1): 10000, math.Inf(-1): 0,
 	} {
-		require.InDelta(t, want, ClampWeight(w), 0)
+		require.Equal(t, want, ClampWeight(w))
 	}
 	require.Zero(t, ClampWeight(math.NaN()))
 }

@@ -19,7 +19,7 @@ func TestFloat_AlwaysHasAFraction(t *testing.T) {
 		require.Equal(t, want, string(got))
 		var back float64
 		require.NoError(t, json.Unmarshal(got, &back))
-		require.InDelta(t, v, back, 0)
+		require.Equal(t, v, back)
 	}
 	for _, v := range []float64{math.NaN(), math.Inf(1)} {
 		_, err := json.Marshal(Float(v))

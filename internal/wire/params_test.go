@@ -126,7 +126,7 @@ func TestParams_Numbers(t *testing.T) {
 		p := mustParse(t, "v="+text, "")
 		got, err := p.Float("v", 42)
 		require.NoError(t, err, text)
-		require.InDelta(t, want, got, 0)
+		require.Equal(t, want, got)
 	}
 	for _, text := range []string{"x", "NaN", "Infinity", "1e309", "0x1p4", "1_0"} {
 		p := mustParse(t, "v="+text, "")
@@ -134,7 +134,7 @@ func TestParams_Numbers(t *testing.T) {
 		requireBadRequest(t, err, "For input string")
 		require.Zero(t, p.LenientFloat("v"))
 	}
-	require.InDelta(t, 0.8, mustParse(t, "v=0.8", "").LenientFloat("v"), 0)
+	require.Equal(t, 0.8, mustParse(t, "v=0.8", "").LenientFloat("v"))
 }
 
 func TestParams_AreBounded(t *testing.T) {

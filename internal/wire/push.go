@@ -18,8 +18,6 @@ const (
 	PushService = "service"
 	// AckPush acknowledges a list.
 	AckPush = "push-ack"
-	// AckDump answers the type "dump".
-	AckDump = "dump-ack"
 	// AckUnknown acknowledges a type the client does not know.
 	AckUnknown = "unknown-ack"
 )

@@ -12,8 +12,12 @@ import (
 	"github.com/rollcall-go/rollcall/registry"
 )
 
-// failedInterval is the longest pause after a beat that failed (C-R7).
-const failedInterval = 5 * time.Second
+const (
+	// failedInterval is the longest pause after a beat that failed (C-R7).
+	failedInterval = 5 * time.Second
+	// breath is the shortest pause between two beats.
+	breath = 10 * time.Millisecond
+)
 
 // keeper keeps one registration: its desired state, and for an ephemeral one
 // the goroutine that beats (C-R6).
@@ -157,8 +161,9 @@ func (k *keeper) run() {
 			return
 		}
 		pause := k.note(err)
-		// From beat to beat, so that a slow server does not stretch the interval.
-		timer.Reset(time.Until(began.Add(pause)))
+		// From beat to beat, so that a slow server does not stretch the interval; one
+		// slower than that gets a breath.
+		timer.Reset(max(time.Until(began.Add(pause)), breath))
 	}
 }
 

@@ -34,7 +34,7 @@ func TestSwitches(t *testing.T) {
 	})
 }
 
-func TestGate_Status(t *testing.T) {
+func TestSB17_TheGateTrustsNoAgent(t *testing.T) {
 	tests := map[string]struct{ read, write bool }{
 		"UP": {true, true}, "DOWN": {}, "STARTING": {}, "PAUSED": {},
 		"WRITE_ONLY": {write: true}, "READ_ONLY": {read: true},
@@ -44,7 +44,7 @@ func TestGate_Status(t *testing.T) {
 			f := newFixture(t)
 			f.want("200 ok", "PUT operator/switches", "entry", "overriddenServerStatus", "value", status)
 			refused := "503 server is " + status + " now, please try again later!"
-			for _, agent := range []string{java14, "Nacos-Server", "nacos-server:v1.4.1", ""} { // SB-17
+			for _, agent := range []string{java14, "Nacos-Server", "nacos-server:v1.4.1", ""} {
 				f.agent = agent
 				if test.read {
 					f.wantStatus(200, "GET instance/list", "serviceName", "s")

@@ -31,15 +31,32 @@ func TestSB05_LateBeat(t *testing.T) {
 		require.True(t, result.Known)
 		i := instance(t, s, k, r.InstanceKey)
 		require.Equal(t, map[string]string{"v": "1"}, i.Metadata)
-		require.InDelta(t, 3.0, i.Weight, 0)
+		require.Equal(t, 3.0, i.Weight)
 		require.True(t, i.Healthy && i.Enabled && i.Ephemeral)
 
 		_, err = s.Beat(k, r.InstanceKey, &wire.Beat{Weight: 9, Metadata: map[string]string{"v": "2"}})
 		require.NoError(t, err)
 		i = instance(t, s, k, r.InstanceKey)
 		require.Equal(t, map[string]string{"v": "1"}, i.Metadata, "a beat never changes a known instance")
-		require.InDelta(t, 3.0, i.Weight, 0)
+		require.Equal(t, 3.0, i.Weight)
 	})
+}
+
+func TestSB06_TheDocumentDoesNotRedirectABeat(t *testing.T) {
+	s := newStore(t, Options{})
+	k := serviceKey("s6")
+	k.Group = "PAY"
+	require.NoError(t, s.Register(k, registration("192.0.2.40", 8140)))
+	before := lookup(t, s, k)
+	for _, name := range []string{"s6", "PAY@@s6", "OTHER@@s7", ""} {
+		result, err := s.Beat(k, at("192.0.2.40", 8140), &wire.Beat{
+			IP: "192.0.2.41", Port: 1, Cluster: "C", ServiceName: name, Weight: 9,
+		})
+		require.NoError(t, err)
+		require.True(t, result.Known)
+	}
+	require.Same(t, before, lookup(t, s, k))
+	require.Equal(t, 1, s.Stats().Services)
 }
 
 func TestBeat_WhatItCreates(t *testing.T) {
@@ -50,7 +67,7 @@ func TestBeat_WhatItCreates(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, result.Known)
 		i := instance(t, s, k, at("host-a", port))
-		require.InDelta(t, c.want, i.Weight, 0)
+		require.Equal(t, c.want, i.Weight)
 		require.Empty(t, i.Metadata)
 	}
 	_, err := s.Beat(k, InstanceKey{Cluster: "a_b", IP: "192.0.2.1", Port: 1}, &wire.Beat{})

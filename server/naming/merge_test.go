@@ -53,9 +53,9 @@ func TestMerge_LaterWritesWin(t *testing.T) {
 		r.Weight = 5
 		require.NoError(t, b.Register(k, r))
 		require.NoError(t, b.Merge(k, old...))
-		require.InDelta(t, 5.0, instance(t, b, k, r.InstanceKey).Weight, 0)
+		require.Equal(t, 5.0, instance(t, b, k, r.InstanceKey).Weight)
 		require.NoError(t, a.Merge(k, slices.Collect(b.Records(k))...))
-		require.InDelta(t, 5.0, instance(t, a, k, r.InstanceKey).Weight, 0)
+		require.Equal(t, 5.0, instance(t, a, k, r.InstanceKey).Weight)
 
 		require.NoError(t, b.Deregister(k, r.InstanceKey))
 		require.NoError(t, b.Merge(k, old...))

@@ -46,7 +46,7 @@ func TestMetrics(t *testing.T) {
 		time.Sleep(6500 * time.Millisecond)
 
 		got := gathered(t, registry)
-		require.InDelta(t, 10, got["held_removals_total"], 0)
+		require.Equal(t, 10.0, got["held_removals_total"])
 		delete(got, "held_removals_total")
 		delete(got, "lease_clock_frozen_seconds_total")
 		require.Equal(t, map[string]float64{

@@ -25,7 +25,7 @@ func TestSB02_OneAddressInAllItsSpellings(t *testing.T) {
 	require.NoError(t, s.Update(k, r, true))
 	require.NoError(t, s.Register(k, registration("2001:0db8:0:0:0:0:0:5", 7001)))
 	require.Equal(t, 1, lookup(t, s, k).Len())
-	require.InDelta(t, 2.0, instance(t, s, k, at("2001:db8::5", 7001)).Weight, 0)
+	require.Equal(t, 2.0, instance(t, s, k, at("2001:db8::5", 7001)).Weight)
 
 	beat, err := s.Beat(k, at("2001:DB8::5", 7001), nil)
 	require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestSB03_PortsAreExactAndZeroIsOne(t *testing.T) {
 		r := registration("192.0.2.22", 1)
 		r.Weight = weight
 		require.NoError(t, s.Register(k, r))
-		require.InDelta(t, want, instance(t, s, k, r.InstanceKey).Weight, 0)
+		require.Equal(t, want, instance(t, s, k, r.InstanceKey).Weight)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestRegister_AgainKeepsIDAndHealth(t *testing.T) {
 	i := instance(t, s, k, r.InstanceKey)
 	require.False(t, i.Healthy, "a known instance recovers by a beat only")
 	require.Equal(t, "192.0.2.1#1#DEFAULT#DEFAULT_GROUP@@again", i.ID)
-	require.InDelta(t, 3.0, i.Weight, 0)
+	require.Equal(t, 3.0, i.Weight)
 	require.Equal(t, map[string]string{"v": "2"}, i.Metadata)
 	require.Equal(t, "shop", i.App)
 
@@ -124,7 +124,7 @@ func TestRegister_DoesNotUndoAnOperator(t *testing.T) {
 	require.NoError(t, s.Register(k, again))
 	i := instance(t, s, k, r.InstanceKey)
 	require.False(t, i.Enabled, "the operator switched it off")
-	require.InDelta(t, 5.0, i.Weight, 0, "the operator did not touch the weight")
+	require.Equal(t, 5.0, i.Weight, "the operator did not touch the weight")
 	require.Equal(t, map[string]string{"v": "2", "zone": "b", "note": "drained"}, i.Metadata)
 
 	require.NoError(t, s.Deregister(k, r.InstanceKey))
@@ -173,7 +173,7 @@ func TestUpdate_ReplacesAllAndKeepsHealth(t *testing.T) {
 	require.NoError(t, s.Register(k, r))
 	require.NoError(t, s.Update(k, registration("192.0.2.1", 1), true))
 	i := instance(t, s, k, r.InstanceKey)
-	require.InDelta(t, 1.0, i.Weight, 0)
+	require.Equal(t, 1.0, i.Weight)
 	require.Empty(t, i.Metadata)
 	require.Equal(t, DefaultApp, i.App)
 	require.False(t, i.Healthy)
@@ -189,7 +189,7 @@ func TestPatch_ChangesOnlyWhatIsGiven(t *testing.T) {
 	require.NoError(t, s.Patch(k, r.InstanceKey, Patch{Weight: &weight}))
 	require.NoError(t, s.Patch(k, r.InstanceKey, Patch{Enabled: &off, Healthy: &off}))
 	i := instance(t, s, k, r.InstanceKey)
-	require.InDelta(t, 0.01, i.Weight, 0)
+	require.Equal(t, 0.01, i.Weight)
 	require.False(t, i.Enabled)
 	require.False(t, i.Healthy)
 	require.Equal(t, map[string]string{"v": "1"}, i.Metadata)

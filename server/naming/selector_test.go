@@ -66,3 +66,20 @@ func TestListSelector(t *testing.T) {
 		requireBadRequest(t, err, why)
 	}
 }
+
+func FuzzSelectors(f *testing.F) {
+	f.Add(`{"type":"label","expression":"CONSUMER.label.A = PROVIDER.label.A"}`)
+	f.Add(`{"type":"label","expression":"INSTANCE.metadata.zone = 'a'"}`)
+	f.Add(`%7B%22type%22%3A%22none%22%7D`)
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseSelector(text)
+		if err != nil {
+			requireBadRequest(t, err, "")
+		}
+		_, err = json.Marshal(s)
+		require.NoError(t, err)
+		if _, err := ParseListSelector(text); err != nil {
+			requireBadRequest(t, err, "")
+		}
+	})
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"log/slog"
 	"strings"
 	"sync"
@@ -175,18 +174,6 @@ func (s *Store) Namespaces() []string {
 		}
 	}
 	return all
-}
-
-// All walks the current revisions of all services, by namespace and grouped
-// name.
-func (s *Store) All() iter.Seq[*Revision] {
-	return func(yield func(*Revision) bool) {
-		for e := range s.index.Load().values() {
-			if r := e.revision.Load(); r.exists && !yield(r) {
-				return
-			}
-		}
-	}
 }
 
 // Stats are totals of the moment.

@@ -105,6 +105,8 @@ func TestSwitches_WhatCannotBeChangesNothing(t *testing.T) {
 		{"batch", `{"defaultCacheMillis":0}`, "too small"},
 		{"batch", `{"defaultPushCacheMillis":0}`, "too small"},
 		{"batch", `{"overriddenServerStatus":"FINE"}`, "unknown server status"},
+		{"batch", `{"pushGoVersion":"new"}`, "illegal version"},
+		{"batch", `{"limitedUrlMap":{"/a":99}}`, "illegal http status"},
 	} {
 		s := NewSwitches()
 		requireBadRequest(t, s.Set(c.entry, c.value), c.why)
@@ -132,4 +134,22 @@ func TestSwitches_CanPush(t *testing.T) {
 	}
 	require.NoError(t, s.Set("pushEnabled", "false"))
 	require.False(t, s.Load().CanPush(wire.ParseAgent(wire.ClientAgent, "")))
+}
+
+func FuzzSwitches(f *testing.F) {
+	f.Add("batch", `{"checkTimes":7,"limitedUrlMap":null}`)
+	f.Add("limitedUrlMap", "/a:403,/b:500")
+	f.Add("pushVersion", "java:1.0.0")
+	f.Fuzz(func(t *testing.T, entry, value string) {
+		s := NewSwitches()
+		before := s.Load()
+		if err := s.Set(entry, value); err != nil {
+			requireBadRequest(t, err, "")
+			require.Same(t, before, s.Load())
+		}
+		require.Equal(t, defaultSwitches(), before)
+		_, err := json.Marshal(s)
+		require.NoError(t, err)
+		s.Load().CanPush(wire.ParseAgent(wire.ClientAgent, ""))
+	})
 }

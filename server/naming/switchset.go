@@ -85,6 +85,8 @@ func boolean(field func(*SwitchValues) *bool) setSwitch {
 	}
 }
 
+const errBadVersion = wire.BadRequest(`illegal version, must match: ^\d+\.\d+\.\d+$`)
+
 func badNumber(value string) error {
 	return wire.BadRequestf("For input string: %q", wire.Excerpt(value))
 }
@@ -113,7 +115,7 @@ func (v *SwitchValues) setDistroThreshold(value string) error {
 func (v *SwitchValues) setPushVersion(value string) error {
 	kind, version, _ := strings.Cut(value, ":")
 	if _, ok := wire.ParseVersion(version); !ok {
-		return wire.BadRequest("illegal version, must match: ^\\d+\\.\\d+\\.\\d+$")
+		return errBadVersion
 	}
 	switch kind {
 	case "java":
@@ -157,12 +159,19 @@ func (v *SwitchValues) setLimitedURLs(value string) error {
 		if err != nil {
 			return badNumber(piece[colon+1:])
 		}
-		if status < 200 || status > 599 {
-			return wire.BadRequestf("illegal http status: %d", status)
+		if err := checkStatus(status); err != nil {
+			return err
 		}
 		limited[piece[:colon]] = status
 	}
 	v.LimitedURLMap = limited
+	return nil
+}
+
+func checkStatus(status int) error {
+	if status < 200 || status > 599 {
+		return wire.BadRequestf("illegal http status: %d", status)
+	}
 	return nil
 }
 
@@ -181,7 +190,7 @@ func (v *SwitchValues) setBatch(value string) error {
 		}
 	}
 	for _, p := range []HealthParams{v.HTTPHealthParams, v.TCPHealthParams, v.MySQLHealthParams} {
-		if !(p.Factor >= 0 && p.Factor <= 1) {
+		if p.Factor < 0 || p.Factor > 1 {
 			return wire.BadRequest("malformed factor")
 		}
 	}
@@ -192,6 +201,18 @@ func (v *SwitchValues) setBatch(value string) error {
 		return wire.BadRequest("min cache time for http or tcp is too small(<10000)")
 	case v.DefaultCacheMillis < 1000:
 		return wire.BadRequest("min default cache time  is too small(<1000)")
+	}
+	for _, version := range []string{
+		v.PushGoVersion, v.PushJavaVersion, v.PushPythonVersion, v.PushCVersion, v.PushCSharpVersion,
+	} {
+		if _, ok := wire.ParseVersion(version); !ok {
+			return errBadVersion
+		}
+	}
+	for _, status := range v.LimitedURLMap {
+		if err := checkStatus(status); err != nil {
+			return err
+		}
 	}
 	if v.OverriddenServerStatus != nil {
 		return v.setStatus(*v.OverriddenServerStatus)

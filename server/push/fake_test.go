@@ -78,8 +78,6 @@ func (n *network) WriteToUDPAddrPort(b []byte, to netip.AddrPort) (int, error) {
 	return len(b), nil
 }
 
-func (n *network) LocalAddr() net.Addr { return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
-
 func (n *network) Close() error {
 	n.once.Do(func() { close(n.closed) })
 	return nil

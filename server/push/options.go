@@ -3,7 +3,6 @@ package push
 import (
 	"errors"
 	"log/slog"
-	"net"
 	"net/netip"
 	"time"
 
@@ -33,7 +32,6 @@ const (
 type Conn interface {
 	ReadFromUDPAddrPort(b []byte) (int, netip.AddrPort, error)
 	WriteToUDPAddrPort(b []byte, to netip.AddrPort) (int, error)
-	LocalAddr() net.Addr
 	Close() error
 }
 

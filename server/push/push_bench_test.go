@@ -19,7 +19,6 @@ func (s sink) ReadFromUDPAddrPort([]byte) (int, netip.AddrPort, error) {
 	return 0, netip.AddrPort{}, net.ErrClosed
 }
 func (s sink) WriteToUDPAddrPort(b []byte, _ netip.AddrPort) (int, error) { return len(b), nil }
-func (s sink) LocalAddr() net.Addr                                        { return &net.UDPAddr{} }
 func (s sink) Close() error                                               { close(s.closed); return nil }
 
 func benchServer(b testing.TB) *Server {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 
 // goSDK is the Go client of the Nacos project in the last version that speaks
 // HTTP and UDP.
-var goSDK = client{name: "nacos-sdk-go", version: constant.CLIENT_VERSION}
+var goSDK = client{name: "nacos-sdk-go", version: strings.TrimPrefix(constant.CLIENT_VERSION, "Nacos-Go-Client:v")}
 
 // How often a subscriber asks: about every ten seconds when the server has
 // accepted it for pushes, every three when not.

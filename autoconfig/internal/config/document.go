@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -17,12 +18,14 @@ type document struct {
 	known   map[string]value // by canonical key
 	other   map[string]value // the user's own, by uniform path, for placeholders
 	unknown []stray
-	spring  string // where the spring: prefix was found
+	moved   []stray // keys of another program
+	spring  string  // where the spring: prefix was found
 	errs    []Problem
+	visited int // nodes, aliases followed
 }
 
-// stray is a name below one of our prefixes that nothing reads.
-type stray struct{ key, origin string }
+// stray is a name that nothing reads; use is what to write instead.
+type stray struct{ key, origin, use string }
 
 // parseDocument reads one YAML document. Syntax errors name the file and line.
 func parseDocument(name string, text []byte, s *schema) (*document, error) {
@@ -90,8 +93,25 @@ func syntaxError(err error) error {
 	return errors.New(text)
 }
 
-// maxDepth bounds the nesting, and with it aliases that contain themselves.
-const maxDepth = 64
+// Bounds on a document, so that aliases that contain themselves or each other
+// end in an error and not in all of the memory.
+const (
+	maxDepth = 64
+	maxNodes = 100_000
+)
+
+// tooLarge reports whether a node is to be left out, and says so once.
+func (d *document) tooLarge(depth int) bool {
+	d.visited++
+	if depth <= maxDepth && d.visited <= maxNodes {
+		return false
+	}
+	problem := Problem{Reason: fmt.Sprintf("%s: nested more than %d deep, or more than %d values", d.name, maxDepth, maxNodes)}
+	if !slices.Contains(d.errs, problem) {
+		d.errs = append(d.errs, problem)
+	}
+	return true
+}
 
 type yamlPair struct {
 	key  string
@@ -100,8 +120,7 @@ type yamlPair struct {
 
 // pairs lists a mapping with aliases followed and merge keys (<<) applied.
 func (d *document) pairs(n *yaml.Node, depth int) []yamlPair {
-	if depth > maxDepth {
-		d.errs = append(d.errs, Problem{Reason: fmt.Sprintf("%s: nested more than %d deep", d.at(n), maxDepth)})
+	if d.tooLarge(depth) {
 		return nil
 	}
 	var merged, own []yamlPair
@@ -145,22 +164,40 @@ func (d *document) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", d.name,
 func (d *document) walk(path string, n *yaml.Node, depth int) {
 	found, rest := d.schema.find(path)
 	switch {
-	case found != nil && found.leaf != nil && rest != "":
+	case found == nil:
+		if d.schema.owned(path) || d.schema.nearMiss(path, n) {
+			d.unknown = append(d.unknown, stray{key: path, origin: d.at(n)})
+		}
+		d.keep(path, n, depth)
+	case found.moved:
+		d.moved = append(d.moved, stray{path, d.at(n), found.use})
+		d.keep(path, n, depth)
+	case found.leaf != nil && rest != "":
 		d.putInMap(found, rest, n, depth)
-	case found != nil && found.leaf != nil:
+	case found.leaf != nil && (n.Kind != yaml.MappingNode || len(found.children) == 0):
 		d.put(found, n, depth)
 	case n.Kind == yaml.MappingNode:
 		for _, p := range d.pairs(n, depth) {
 			d.walk(path+"."+p.key, p.node, depth+1)
 		}
-	case found != nil && n.Tag != "!!null":
-		d.errs = append(d.errs, Problem{Key: found.key, Value: n.Value, Origin: d.at(n), Reason: "is a value where a block of keys is expected"})
-	case found != nil:
-	default:
-		d.other[uniformPath(path)] = d.value(n, depth)
-		if d.schema.owned(path) {
-			d.unknown = append(d.unknown, stray{path, d.at(n)})
+	case found.foreign:
+		if found.owned {
+			d.unknown = append(d.unknown, stray{key: path, origin: d.at(n)})
 		}
+		d.keep(path, n, depth)
+	case n.Tag != "!!null":
+		d.errs = append(d.errs, Problem{Key: found.key, Value: n.Value, Origin: d.at(n), Reason: "is a value where a block of keys is expected"})
+	}
+}
+
+// keep stores what is the user's own, for placeholders.
+func (d *document) keep(path string, n *yaml.Node, depth int) {
+	if n.Kind != yaml.MappingNode {
+		d.other[uniformPath(path)] = d.value(n, depth)
+		return
+	}
+	for _, p := range d.pairs(n, depth) {
+		d.keep(path+"."+p.key, p.node, depth+1)
 	}
 }
 
@@ -220,8 +257,7 @@ func (d *document) addPair(key string, m *value, p pair) {
 func (d *document) value(n *yaml.Node, depth int) value {
 	n = follow(n)
 	v := value{origin: d.at(n)}
-	if depth > maxDepth {
-		d.errs = append(d.errs, Problem{Reason: fmt.Sprintf("%s: nested more than %d deep", d.at(n), maxDepth)})
+	if d.tooLarge(depth) {
 		return v
 	}
 	switch n.Kind {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -101,6 +103,21 @@ func TestDocument_UnreadableNamesFileAndLine(t *testing.T) {
 	}
 }
 
+func TestDocument_AliasesThatGrowWithoutBoundAreAnError(t *testing.T) {
+	bomb := "a0: &a0 [x]\n"
+	for i := range 9 {
+		ref := fmt.Sprintf("*a%d", i)
+		bomb += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(ref+",", 10), ","))
+	}
+	for name, text := range map[string]string{"bomb": bomb, "circle": "a: &a {b: *a}", "circle in a list": "a: &a [*a]", "circle by merge": "a: &a {<<: *a}"} {
+		t.Run(name, func(t *testing.T) {
+			d := parse(t, text)
+			require.Len(t, d.errs, 1)
+			require.ErrorContains(t, d.errs[0], "nested more than 64 deep, or more than 100000 values")
+		})
+	}
+}
+
 func TestDocument_EmptyOnesAreFine(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "---\n", "cloud:\n", "cloud: {demo: }"} {
 		d := parse(t, text)
@@ -115,7 +132,16 @@ func TestDocument_UnknownKeysBelowOurPrefixesOnly(t *testing.T) {
 	for _, u := range d.unknown {
 		keys = append(keys, u.key+" "+u.origin)
 	}
-	require.Equal(t, []string{"cloud.demo.serverAddrr app.yaml:2", "cloud.demo.inner.x.y app.yaml:2"}, keys)
+	require.Equal(t, []string{"cloud.demo.serverAddrr app.yaml:2", "cloud.demo.inner.x app.yaml:2"}, keys)
+}
+
+func TestDocument_ABlockAtTheTopWithALetterWrong(t *testing.T) {
+	for text, strays := range map[string]int{
+		"cluod: {demo: {port: 1}}": 1, "clod.demo.port: 1": 0, "cold: {demo: 1}": 1, // the name below is known
+		"could: {mine: 1}": 0, "clouds: 5": 0, "mine: {demo: {port: 1}}": 0,
+	} {
+		require.Len(t, parse(t, text).unknown, strays, text)
+	}
 }
 
 func FuzzDocument(f *testing.F) {

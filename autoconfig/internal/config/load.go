@@ -26,6 +26,10 @@ type Sources struct {
 	// Owned are prefixes below which unknown keys are reported, besides those of
 	// the blocks.
 	Owned []string
+	// Foreign are keys and blocks of programs that documents are taken over from,
+	// each with our key for the same thing, "" when there is none. They get a
+	// warning wherever they stand.
+	Foreign map[string]string
 }
 
 // Setting is one key with its value. A key may end inside a map
@@ -82,6 +86,9 @@ func Load(s Sources, blocks ...Block) (*Config, error) {
 			return nil, err
 		}
 	}
+	for key, use := range s.Foreign {
+		c.schema.addForeign(key, use)
+	}
 	name, text, ignored, err := readSource(s)
 	if err != nil {
 		return nil, err
@@ -94,7 +101,7 @@ func Load(s Sources, blocks ...Block) (*Config, error) {
 	if err := c.layer(s); err != nil {
 		return nil, err
 	}
-	c.note(ignored)
+	c.note(s.Text != "", ignored)
 	c.decode()
 	for _, b := range blocks {
 		c.validate(b)
@@ -151,12 +158,14 @@ func (c *Config) set(s Setting, origin string, store func(string, any)) {
 		m.pairs, m.origin = slices.Clone(m.pairs), origin
 		m.set(rest, v)
 		store(found.key, m)
-	case found != nil:
+	case found != nil && !found.foreign:
 		c.problems = append(c.problems, Problem{Key: s.Key, Value: v.String(), Origin: origin, Reason: "is a block of keys, not a key"})
+	case found != nil && found.moved:
+		c.doc.moved = append(c.doc.moved, stray{s.Key, origin, found.use})
 	default:
 		c.doc.other[uniformPath(key)] = v
 		if c.schema.owned(key) {
-			c.doc.unknown = append(c.doc.unknown, stray{s.Key, origin})
+			c.doc.unknown = append(c.doc.unknown, stray{key: s.Key, origin: origin})
 		}
 	}
 }

@@ -8,17 +8,27 @@ import (
 )
 
 // note says what was read and what nothing will read.
-func (c *Config) note(ignored []string) {
-	if c.File == "" {
+func (c *Config) note(fromCode bool, ignored []string) {
+	switch {
+	case fromCode:
+		c.Notes = append(c.Notes, Note{slog.LevelDebug, "configuration read", []any{"from", c.File}})
+	case c.File == "":
 		c.Notes = append(c.Notes, Note{slog.LevelInfo, "no configuration file, defaults and environment apply", []any{"searched", searched()}})
-	} else {
-		c.Notes = append(c.Notes, Note{slog.LevelInfo, "configuration read", []any{"file", c.File}})
+	default:
+		c.Notes = append(c.Notes, Note{slog.LevelInfo, "configuration read", []any{"from", c.File}})
 	}
 	for _, file := range ignored {
 		c.Notes = append(c.Notes, Note{slog.LevelWarn, "configuration file ignored, another one was read", []any{"file", file, "read", c.File}})
 	}
 	if c.doc.spring != "" {
 		c.Notes = append(c.Notes, Note{slog.LevelInfo, "keys below spring: are read as if the prefix were not there", []any{"at", c.doc.spring}})
+	}
+	for _, m := range c.doc.moved {
+		args := []any{"key", m.key, "at", m.origin}
+		if m.use != "" {
+			args = append(args, "use", m.use)
+		}
+		c.Notes = append(c.Notes, Note{slog.LevelWarn, "configuration key of another program, it has no effect", args})
 	}
 	for _, u := range c.doc.unknown {
 		args := []any{"key", u.key, "at", u.origin}

@@ -6,6 +6,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"go.yaml.in/yaml/v3"
 )
 
 // tagName is the struct tag that names a key, the one viper's users know.
@@ -23,6 +26,10 @@ type node struct {
 	owned    bool   // unknown names below are worth a warning
 	children map[string]*node
 	leaf     *leaf
+
+	foreign bool   // only there for keys of other programs below
+	moved   bool   // a key or block of another program that has no effect here
+	use     string // what to use in its place, "" when there is nothing
 }
 
 // leaf is a key that holds a value.
@@ -41,6 +48,17 @@ func newSchema() *schema { return &schema{root: &node{children: map[string]*node
 
 // own marks a prefix as ours: unknown names below are reported.
 func (s *schema) own(prefix string) { s.descend(prefix).owned = true }
+
+// addForeign names a key or block that users of another program bring along.
+func (s *schema) addForeign(key, use string) {
+	n := s.root
+	for name := range strings.SplitSeq(key, ".") {
+		_, known := n.children[uniform(name)]
+		n = n.child(name)
+		n.foreign = n.foreign || !known
+	}
+	n.moved, n.use = true, use
+}
 
 // descend returns the node of a canonical path, made when missing.
 func (s *schema) descend(path string) *node {
@@ -109,13 +127,13 @@ func (s *schema) addField(c *node, v reflect.Value) error {
 	return nil
 }
 
-// find returns the key that a path in any spelling names. Below a map, rest is
-// the remaining path, case-exact.
+// find returns the key that a path in any spelling names. Below a map, or a
+// block of another program, rest is the remaining path, case-exact.
 func (s *schema) find(path string) (found *node, rest string) {
 	n := s.root
 	segments := strings.Split(path, ".")
 	for i, segment := range segments {
-		if n.leaf != nil && n.leaf.isMap() {
+		if n.moved || n.leaf != nil && n.leaf.isMap() {
 			return n, strings.Join(segments[i:], ".")
 		}
 		if n = n.children[uniform(segment)]; n == nil {
@@ -138,12 +156,43 @@ func (s *schema) owned(path string) bool {
 	return n.owned
 }
 
-// keys returns every known key, sorted.
-func (s *schema) keys() []string {
-	keys := make([]string, len(s.leaves))
-	for i, l := range s.leaves {
-		keys[i] = l.key
+// nearMiss reports whether a block at the top of the document is one of ours
+// with a letter wrong: its name is as near as that, and a name in it is known
+// there. Anything else at the top is the user's own.
+func (s *schema) nearMiss(path string, n *yaml.Node) bool {
+	if strings.Contains(path, ".") || n.Kind != yaml.MappingNode {
+		return false
 	}
+	for name, block := range s.root.children {
+		if block.foreign {
+			continue
+		}
+		if levenshtein.ComputeDistance(name, uniform(path)) > 2 {
+			continue
+		}
+		for i := 0; i < len(n.Content); i += 2 {
+			first, _, _ := strings.Cut(n.Content[i].Value, ".")
+			if block.children[uniform(first)] != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keys returns the names of all blocks and keys, sorted.
+func (s *schema) keys() []string {
+	var keys []string
+	var collect func(n *node)
+	collect = func(n *node) {
+		for _, c := range n.children {
+			if !c.foreign {
+				keys = append(keys, c.key)
+				collect(c)
+			}
+		}
+	}
+	collect(s.root)
 	slices.Sort(keys)
 	return keys
 }

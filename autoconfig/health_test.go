@@ -1,0 +1,185 @@
+package autoconfig
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
+
+	discoverymemory "github.com/rollcall-go/rollcall/discovery/memory"
+	"github.com/rollcall-go/rollcall/registry"
+	registrymemory "github.com/rollcall-go/rollcall/registry/memory"
+)
+
+func indicator(name string, readiness bool, check func(context.Context) Health) fx.Option {
+	return fx.Supply(fx.Annotate(HealthIndicator{Name: name, Readiness: readiness, Check: check}, fx.ResultTags(`group:"health.indicators"`)))
+}
+
+func always(s HealthStatus) func(context.Context) Health {
+	return func(context.Context) Health { return Health{Status: s} }
+}
+
+func TestHealth_TheWorstComponentIsTheWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		of     []HealthStatus
+		want   HealthStatus
+		status int
+	}{
+		"nothing":  {nil, HealthUp, 200},
+		"up":       {[]HealthStatus{HealthUp}, HealthUp, 200},
+		"unknown":  {[]HealthStatus{HealthUnknown, HealthUp}, HealthUp, 200},
+		"out":      {[]HealthStatus{HealthUp, HealthOutOfService}, HealthOutOfService, 503},
+		"down":     {[]HealthStatus{HealthOutOfService, HealthDown, HealthUp}, HealthDown, 503},
+		"nonsense": {[]HealthStatus{"FINE"}, HealthUp, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := []fx.Option{alone}
+			for i, s := range c.of {
+				opts = append(opts, indicator(string(rune('a'+i)), false, always(s)))
+			}
+			status, body := get(t, start(t, opts...), "/actuator/health")
+			require.Equal(t, c.status, status)
+			require.Contains(t, body, `{"status":"`+string(c.want)+`","components":`)
+		})
+	}
+}
+
+func TestHealth_ComponentsAndDetails(t *testing.T) {
+	app := start(t, alone,
+		indicator("db", false, func(context.Context) Health {
+			return Health{Status: HealthUp, Details: map[string]any{"pool": 3}}
+		}),
+		indicator("broken", false, func(context.Context) Health { panic("oh") }))
+	_, body := get(t, app, "/actuator/health")
+	require.JSONEq(t, `{"status":"DOWN","components":{
+		"broken":{"status":"DOWN","details":{"error":"check panicked: oh"}},
+		"db":{"status":"UP","details":{"pool":3}},
+		"livenessState":{"status":"UP"},"readinessState":{"status":"UP"}}}`, body)
+}
+
+func TestHealth_ChecksRunTogetherAndAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(ctx context.Context) Health { <-ctx.Done(); return Health{Status: HealthDown} }
+		listener, client := inMemory(t)
+		start(t, alone, listener, indicator("a", false, slow), indicator("b", false, slow))
+		began := time.Now()
+		status, _ := getWith(t, client, "http://app/actuator/health")
+		require.Equal(t, http.StatusServiceUnavailable, status)
+		require.Equal(t, healthCheckTimeout, time.Since(began))
+	})
+}
+
+func TestHealth_ReadinessAsksOnlyWhoHasASay(t *testing.T) {
+	app := start(t, alone, indicator("silent", false, always(HealthDown)))
+	status, body := get(t, app, "/actuator/health/readiness")
+	require.Equal(t, 200, status)
+	require.JSONEq(t, `{"status":"UP","components":{"readinessState":{"status":"UP"}}}`, body)
+
+	app = start(t, alone, indicator("loud", true, always(HealthDown)))
+	status, body = get(t, app, "/actuator/health/readiness")
+	require.Equal(t, 503, status)
+	require.Contains(t, body, `"loud":{"status":"DOWN"}`)
+	status, _ = get(t, app, "/actuator/health/liveness")
+	require.Equal(t, 200, status, "liveness asks nobody")
+}
+
+func TestHealth_NotReadyWhileStarting(t *testing.T) {
+	var during int
+	app := start(t, alone, fx.Invoke(func(lc fx.Lifecycle, w *WebServer) {
+		lc.Append(fx.StartHook(func() {
+			during, _ = getWith(t, &http.Client{}, "http://"+w.Addr().String()+"/actuator/health/readiness")
+		}))
+	}))
+	require.Equal(t, 503, during, "it listens and has not started yet")
+	status, _ := get(t, app, "/actuator/health/readiness")
+	require.Equal(t, 200, status)
+}
+
+func TestHealth_IndicatorsNeedNamesOfTheirOwn(t *testing.T) {
+	for _, opts := range [][]fx.Option{
+		{indicator("", false, always(HealthUp))},
+		{indicator("a", false, nil)},
+		{indicator("a", false, always(HealthUp)), indicator("a", false, always(HealthUp))},
+		{indicator("readinessState", false, always(HealthUp))},
+	} {
+		_, err := New(append(opts, alone)...)
+		require.ErrorContains(t, err, "health indicator")
+	}
+}
+
+func TestActuator_ShowsWhatIsExposed(t *testing.T) {
+	for exposure, want := range map[string][2]int{"health": {200, 404}, "prometheus": {404, 200}, "*": {200, 200}, "health,prometheus": {200, 200}} {
+		app := start(t, alone, Property("management.endpoints.exposure", exposure), Property("management.endpoints.base-path", "manage/"))
+		health, _ := get(t, app, "/manage/health")
+		metrics, text := get(t, app, "/manage/prometheus")
+		require.Equal(t, want, [2]int{health, metrics}, exposure)
+		if metrics == 200 {
+			require.Contains(t, text, "go_goroutines")
+			require.Contains(t, text, "process_start_time_seconds")
+		}
+	}
+	_, err := New(alone, Property("management.endpoints.exposure", "health,loggers"))
+	require.EqualError(t, err, `management.endpoints.exposure: "health,loggers" "loggers" is not an endpoint, known are health, prometheus (property)`)
+}
+
+func TestActuator_ARouteInTheWayIsAnErrorAndNoPanic(t *testing.T) {
+	for name, path := range map[string]string{"the same": "/actuator/health", "everything": "/*any"} {
+		_, err := New(alone, fx.Invoke(func(e *gin.Engine) { e.GET(path, func(*gin.Context) {}) }))
+		require.ErrorContains(t, err, "the application has a route in the way of GET /actuator/health", name)
+		require.ErrorContains(t, err, "management.endpoints.base-path", name)
+	}
+}
+
+func TestBR7_DiscoveryThatOnlyLooksUpIsHealthyOnceItHasStarted(t *testing.T) {
+	r := registrymemory.New()
+	require.NoError(t, r.Register(t.Context(), registry.Registration{Instance: registry.NewInstance(registry.ServiceID{Name: "users"}, "127.0.0.1", 1)}))
+	app := start(t, ConfigYAML(quiet), Backend(r, discoverymemory.FromRegistry(r)), Property("cloud.nacos.discovery.register-enabled", false))
+	_, body := get(t, app, "/actuator/health")
+	require.Contains(t, body, `"discoveryClient":{"status":"UP","details":{"services":["users"]}}`)
+}
+
+func TestBR8_TheRegistryHasASayInReadinessOnlyOnRequest(t *testing.T) {
+	for _, say := range []bool{false, true} {
+		app := start(t, ConfigYAML(quiet), // nobody listens on the port of the registry
+			Property("cloud.nacos.server-addr", "127.0.0.1:1"), Property("cloud.nacos.discovery.fail-fast", false),
+			Property("management.health.registry-affects-readiness", say))
+		status, body := get(t, app, "/actuator/health")
+		require.Equal(t, 503, status)
+		require.Contains(t, body, `"nacosDiscovery":{"status":"DOWN"}`)
+		status, _ = get(t, app, "/actuator/health/readiness")
+		require.Equal(t, map[bool]int{false: 200, true: 503}[say], status)
+		status, _ = get(t, app, "/actuator/health/liveness")
+		require.Equal(t, 200, status)
+	}
+}
+
+type serverStatus struct {
+	status string
+	err    error
+}
+
+func (s serverStatus) ServerStatus(context.Context) (string, error) { return s.status, s.err }
+
+func TestNacosIndicator(t *testing.T) {
+	for want, server := range map[HealthStatus][]serverStatus{
+		HealthUp: {{"UP", nil}}, HealthDown: {{"DOWN", nil}, {"", errors.New("refused")}}, HealthUnknown: {{"WARM_UP", nil}},
+	} {
+		for _, s := range server {
+			require.Equal(t, Health{Status: want}, nacosIndicator(s, false).Check(t.Context()), s)
+		}
+	}
+}
+
+func TestIndicators_CanBeSwitchedOff(t *testing.T) {
+	app := start(t, ConfigYAML(quiet), Property("cloud.nacos.discovery.register-enabled", false),
+		Property("management.health.discovery-client.enabled", false), Property("management.health.nacos-discovery.enabled", false))
+	status, body := get(t, app, "/actuator/health")
+	require.Equal(t, 200, status)
+	require.NotContains(t, body, "iscovery")
+}

@@ -1,0 +1,142 @@
+package autoconfig
+
+import (
+	"encoding/pem"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
+
+	"github.com/rollcall-go/rollcall/internal/testutil"
+	"github.com/rollcall-go/rollcall/loadbalance"
+)
+
+func hello(e *gin.Engine) {
+	e.GET("/hello", func(c *gin.Context) { c.String(http.StatusOK, "hello "+c.Request.Host) })
+}
+
+func TestNacos_FromTheFileToACallByName(t *testing.T) {
+	nacos := testutil.NewFakeNacos()
+	nacos.RequireLogin("u", "p", time.Hour)
+	server := httptest.NewServer(nacos)
+	defer server.Close()
+	config := ConfigYAML(quiet + "cloud.nacos: {server-addr: " + server.Listener.Addr().String() + ", username: u, password: p}\n" +
+		"cloud.nacos.discovery: {namespace: test, group: G, metadata: {Zone: a}}\n")
+
+	log, text := logTo()
+	provider := start(t, config, fx.Invoke(hello), log)
+	require.Contains(t, text.String(), "msg=registered registry="+server.Listener.Addr().String()+
+		" registration.service=test/G@@orders registration.cluster=DEFAULT registration.address="+provider.Addr().String())
+	known := nacos.Instances("test", "G@@orders")
+	require.Len(t, known, 1)
+	require.Equal(t, provider.Addr().(*net.TCPAddr).Port, known[0].Port)
+	require.Equal(t, map[string]string{"Zone": "a", "preserved.register.source": "ROLLCALL"}, known[0].Metadata)
+
+	var client *loadbalance.HTTPClient
+	consumer := start(t, config, fx.Populate(&client),
+		Property("cloud.nacos.discovery.register-enabled", false), Property("application.name", "web"))
+	resp, err := client.Get("http://orders/hello")
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, "hello "+provider.Addr().String(), string(body))
+
+	status, health := get(t, consumer, "/actuator/health")
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, health, `"discoveryClient":{"status":"UP","details":{"services":["orders"]}}`)
+	require.Contains(t, health, `"nacosDiscovery":{"status":"UP"}`)
+	require.NotContains(t, health, "registration")
+
+	stop(t, provider)
+	require.Empty(t, nacos.Instances("test", "G@@orders"))
+	require.Len(t, nacos.Requests(http.MethodPost, "/auth/users/login"), 2, "one login an application")
+}
+
+func TestSimpleInstances_AreAskedInTheOrderConfigured(t *testing.T) {
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "simple") }))
+	defer provider.Close()
+	nacos := testutil.NewFakeNacos()
+	nacos.Put("public", "DEFAULT_GROUP@@users", testutil.FakeInstance{IP: "127.0.0.1", Port: 1, Healthy: true, Enabled: true, Weight: 1})
+	server := httptest.NewServer(nacos)
+	defer server.Close()
+	for order, fails := range map[string]bool{"simple,nacos": false, "nacos,simple": true} {
+		var client *loadbalance.HTTPClient
+		start(t, ConfigYAML(quiet), fx.Populate(&client), Property("cloud.nacos.discovery.register-enabled", false),
+			Property("cloud.nacos.server-addr", server.Listener.Addr().String()),
+			Property("cloud.discovery.client.order", order),
+			Property("cloud.discovery.client.simple.instances", map[string]any{"users": []any{map[string]any{"uri": provider.URL}}}))
+		resp, err := client.Get("http://users/")
+		require.Equal(t, fails, err != nil, "the instance in Nacos refuses, the one in the catalogue answers")
+		if err == nil {
+			require.NoError(t, resp.Body.Close())
+		}
+	}
+}
+
+func TestNacosProperties_TheInnerBlockWins(t *testing.T) {
+	p := DefaultNacosProperties()
+	p.Username, p.Password = "outer", "1"
+	servers, key := p.servers()
+	require.Equal(t, []string{"127.0.0.1:8848"}, servers)
+	require.Equal(t, "cloud.nacos.server-addr", key)
+	p.Discovery.ServerAddr, p.Discovery.Username, p.Discovery.Password = []string{"a"}, "inner", "2"
+	servers, key = p.servers()
+	require.Equal(t, []string{"a"}, servers)
+	require.Equal(t, "cloud.nacos.discovery.server-addr", key)
+	user, password := p.login()
+	require.Equal(t, "inner2", user+password)
+}
+
+func TestLoadBalancer_WhatNacosEnabledMeans(t *testing.T) {
+	for name, c := range map[string]struct {
+		change    func(*LoadBalancerProperties)
+		algorithm string
+		prefer    bool
+	}{
+		"defaults":       {func(*LoadBalancerProperties) {}, "weighted-random", true},
+		"off":            {func(p *LoadBalancerProperties) { p.Nacos.Enabled = false }, "round-robin", false},
+		"own algorithm":  {func(p *LoadBalancerProperties) { p.Algorithm = "random" }, "random", true},
+		"no preference":  {func(p *LoadBalancerProperties) { p.PreferSameCluster = false }, "weighted-random", false},
+		"off, algorithm": {func(p *LoadBalancerProperties) { p.Nacos.Enabled = false; p.Algorithm = "weighted-random" }, "weighted-random", false},
+	} {
+		p := DefaultLoadBalancerProperties()
+		c.change(&p)
+		o, err := p.options("C")
+		require.NoError(t, err)
+		require.Equal(t, c.algorithm, o.Policy.Name(), name)
+		require.Equal(t, c.prefer, o.PreferSameCluster, name)
+		require.Equal(t, "C", o.Cluster)
+	}
+}
+
+func TestTLS_Files(t *testing.T) {
+	off := TLSProperties{CAFile: "missing.pem"}
+	c, err := off.config()
+	require.NoError(t, err)
+	require.Nil(t, c)
+
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
+	c, err = (&TLSProperties{Enabled: true, CAFile: file}).config()
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: c}}
+	status, _ := getWith(t, client, server.URL)
+	require.Equal(t, http.StatusNotFound, status)
+
+	require.NoError(t, os.WriteFile(file, []byte("nothing"), 0o600))
+	_, err = (&TLSProperties{Enabled: true, CAFile: file}).config()
+	require.ErrorContains(t, err, "holds no certificate")
+	_, err = (&TLSProperties{Enabled: true, CertFile: file, KeyFile: file}).config()
+	require.ErrorContains(t, err, "cert-file")
+}
