@@ -38,10 +38,14 @@ func (e *endpoint) end(o Outcome) {
 		e.active.Add(-1)
 		return
 	}
-	now := e.state.balancer.now()
-	e.Load.end(o, now)
-	if v := e.state.view.Load(); v != nil && v.settings.outlier != nil {
-		e.trips.end(e, v.settings.outlier, o.Err, now)
+	set := e.state.view.Load().settings
+	if set.learns {
+		e.Load.end(o, e.state.balancer.now())
+	} else {
+		e.active.Add(-1)
+	}
+	if set.outlier != nil {
+		e.trips.end(e, set.outlier, o.Err)
 	}
 }
 

@@ -6,36 +6,40 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // circuit remembers the failures of one instance: Ribbon's circuit breaker,
 // passive and for this caller alone (client rule D-R12).
 type circuit struct {
+	// troubled says that there is a failure to forget, so that the success of a
+	// sound instance takes no lock.
+	troubled atomic.Bool
+
 	mu       sync.Mutex
 	failures int   // connect errors and timeouts in a row
 	until    int64 // ejected until, by the balancer's clock; 0 when it is not
 }
 
 // end takes in the outcome of a call to e.
-func (c *circuit) end(e *endpoint, o *OutlierProperties, err error, now int64) {
-	bad := isConnectError(err) || isTimeout(err)
-	if err != nil && !bad {
-		return // says nothing about whether it can be reached
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !bad {
-		changed := c.until != 0
-		c.failures, c.until = 0, 0
-		if changed {
-			e.state.version.Add(1)
+func (c *circuit) end(e *endpoint, o *OutlierProperties, err error) {
+	if err == nil {
+		if c.troubled.Load() {
+			c.reset(e)
 		}
 		return
 	}
+	if !isConnectError(err) && !isTimeout(err) {
+		return // says nothing about whether it can be reached
+	}
+	now := e.state.balancer.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if now < c.until {
 		return // a call that began before the ejection
 	}
+	c.troubled.Store(true)
 	c.failures++
 	if c.failures < o.Threshold {
 		return
@@ -45,6 +49,17 @@ func (c *circuit) end(e *endpoint, o *OutlierProperties, err error, now int64) {
 	}
 	c.until = now + int64(tripTime(o, c.failures-o.Threshold))
 	e.state.version.Add(1)
+}
+
+// reset is what one success does.
+func (c *circuit) reset(e *endpoint) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.until != 0 {
+		e.state.version.Add(1)
+	}
+	c.failures, c.until = 0, 0
+	c.troubled.Store(false)
 }
 
 // tripTime is how long the n-th ejection in a row lasts, from 0.

@@ -19,10 +19,8 @@ type ServiceState struct {
 	// Chain names the stages in their order, Algorithm the policy after them.
 	Chain     []string `json:"chain"`
 	Algorithm string   `json:"algorithm"`
-	// Revision is that of the list.
+	// Revision is that of the list that calls go by; how old it is, discovery knows.
 	Revision uint64 `json:"revision"`
-	// StaleSince is when the list began to be no longer confirmed; nil while it is.
-	StaleSince *time.Time `json:"staleSince,omitempty"`
 	// Tracked says that calls under way are counted.
 	Tracked bool `json:"tracked"`
 	// Retries is how many retries the budget holds.
@@ -45,7 +43,7 @@ type InstanceState struct {
 	Weight          float64 `json:"weight"`
 	EffectiveWeight float64 `json:"effectiveWeight"`
 	// Active counts calls under way, Latency is their average time until a response
-	// began.
+	// began; 0 where the algorithm does not go by it.
 	Active  int64         `json:"active"`
 	Latency time.Duration `json:"latencyNanos"`
 	// Failures counts connect errors and timeouts in a row, EjectedFor is how much
@@ -89,10 +87,6 @@ func (s *state) describe(v *view) ServiceState {
 		Chain: slices.Clone(v.settings.chain), Algorithm: v.settings.policy.Name(),
 		Revision: v.snapshot.Revision, Tracked: v.settings.tracked, Retries: s.budget.saved.Load() / tokens,
 		Instances: make([]InstanceState, len(v.snapshot.Instances)),
-	}
-	if v.snapshot.Stale() {
-		since := v.snapshot.StaleSince
-		state.StaleSince = &since
 	}
 	weights := map[*registry.Instance]float64{}
 	plain := &Request{Context: s.balancer.life, Service: s.id}

@@ -30,7 +30,9 @@ type settings struct {
 	// foreign says that the policy's results do not carry endpoints.
 	foreign bool
 	// tracked says that somebody needs to know which calls are under way.
-	tracked      bool
+	tracked bool
+	// learns says that the policy goes by latencies.
+	learns       bool
 	activeLimit  int64 // 0: none
 	outlier      *OutlierProperties
 	health       *healthSettings
@@ -63,11 +65,10 @@ func (l *LoadBalancer) compile(c *config, id registry.ServiceID) (*settings, err
 		set.stages = append(set.stages, l.stage(name, set, id))
 	}
 	set.sameInstance = slices.Contains(names, StageSameInstance)
-	switch set.policy.Name() {
-	case PolicyLeastActive, PolicyP2C:
-		set.tracked = true
-	}
-	set.tracked = set.tracked || set.outlier != nil || p.Stats.Enabled
+	// Somebody else's policy may look at both.
+	theirs := own && !slices.Contains(policyNames, set.policy.Name())
+	set.learns = theirs || set.policy.Name() == PolicyP2C
+	set.tracked = set.learns || set.policy.Name() == PolicyLeastActive || set.outlier != nil || p.Stats.Enabled
 	return set, nil
 }
 
