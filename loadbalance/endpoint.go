@@ -1,6 +1,7 @@
 package loadbalance
 
 import (
+	"errors"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -34,7 +35,7 @@ func newEndpoint(s *state, i *registry.Instance) *endpoint {
 
 // end takes in the outcome of a call.
 func (e *endpoint) end(o Outcome) {
-	if o.Err == errNotUsed {
+	if errors.Is(o.Err, errNotUsed) {
 		e.active.Add(-1)
 		return
 	}

@@ -1,6 +1,7 @@
 package loadbalance
 
 import (
+	"errors"
 	"time"
 
 	"github.com/rollcall-go/rollcall/registry"
@@ -82,7 +83,7 @@ func (w *watch) chosen(r *Result) {
 		}
 		c := Completion{Status: StatusSuccess, Instance: instance, Outcome: o, endpoint: e}
 		switch {
-		case o.Err == errNotUsed:
+		case errors.Is(o.Err, errNotUsed):
 			c.Status = StatusDiscard
 		case o.Err != nil && o.StatusCode == 0:
 			c.Status = StatusFailed

@@ -3,6 +3,7 @@ package loadbalance_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,4 +119,32 @@ func TestDR12_ActiveLimit(t *testing.T) {
 	}
 	state, _ := l.State(orders)
 	require.Zero(t, state.Instances[0].Active+state.Instances[1].Active)
+}
+
+// The balancer itself remembers who cannot be reached; the registry need not have
+// noticed yet.
+func TestDR11_DeadInstanceIsNotCalledAgainAndAgain(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		refused := 0
+		o := with(func(p *loadbalance.Properties) { p.Outlier.Enabled = on })
+		rt := loadbalance.NewTransport(having(t, o, inst(1), inst(2)), base(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host == first {
+				refused++
+				return nil, errRefused
+			}
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+		}), loadbalance.TransportOptions{})
+		for range 200 {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://orders/", nil)
+			require.NoError(t, err)
+			resp, err := rt.RoundTrip(req)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+		}
+		if on {
+			require.Equal(t, 3, refused)
+		} else {
+			require.Greater(t, refused, 50)
+		}
+	}
 }

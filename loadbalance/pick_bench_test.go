@@ -11,7 +11,7 @@ import (
 
 // BenchmarkViewPick is the choice alone, without the look-up of the service: 100
 // instances, zone preference, outlier ejection, calls counted in and out. Its
-// budget is 100 ns and no allocation (docs/performance.md).
+// budget is 100 ns and no allocation.
 func BenchmarkViewPick(b *testing.B) {
 	id := registry.ServiceID{Name: "orders"}.Normalize()
 	source := memory.New()

@@ -218,8 +218,9 @@ func decodeErrors(err error) []error {
 	if err == nil {
 		return nil
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var errs []error
+	var errs []error
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) { // whose parts know their keys
 		for _, e := range joined.Unwrap() {
 			errs = append(errs, decodeErrors(e)...)
 		}
@@ -227,12 +228,8 @@ func decodeErrors(err error) []error {
 	}
 	var decoding *mapstructure.DecodeError
 	if !errors.As(err, &decoding) {
-		if inner := errors.Unwrap(err); inner != nil {
-			return decodeErrors(inner)
-		}
 		return []error{err}
 	}
-	var errs []error
 	for _, inner := range decodeErrors(decoding.Unwrap()) {
 		errs = append(errs, fmt.Errorf("%s: %w", decoding.Name(), inner))
 	}

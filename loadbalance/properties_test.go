@@ -136,6 +136,9 @@ func TestValidate_NamesEveryProblemWithItsKey(t *testing.T) {
 		"clients.a.subset.size":                      override("subset.size", "many"),
 		"clients.a.preserve-host":                    override("preserve-host", "maybe"),
 		"clients.a.outlier.max-ejected-percent":      override("outlier.max-ejected-percent", 101),
+		"clients.a.retry.backoff.jitter":             override("retry", map[string]any{"backoff": map[string]any{"jitter": "much"}}),
+		"clients.a.retry.retryable-status-codes[1]":  override("retry.retryable-status-codes", "500,x"),
+		"clients.a.retry":                            override("retry", "often"),
 		"clients.a.retry.no-such":                    override("retry.no-such", 1),
 		"clients.a.retry.enabled": func(p *loadbalance.Properties) {
 			p.Retry.Enabled = false

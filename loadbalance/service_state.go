@@ -56,7 +56,7 @@ type InstanceState struct {
 
 // State returns a service as it is now; false when nobody has called it.
 func (l *LoadBalancer) State(id registry.ServiceID) (ServiceState, bool) {
-	s := (*l.services.current.Load())[id.Normalize()]
+	s := l.services.current.Load().get(id.Normalize())
 	if s == nil {
 		return ServiceState{}, false
 	}
@@ -70,7 +70,7 @@ func (l *LoadBalancer) State(id registry.ServiceID) (ServiceState, bool) {
 // States returns all services that were called, by namespace, group and name.
 func (l *LoadBalancer) States() []ServiceState {
 	var all []ServiceState
-	for _, s := range *l.services.current.Load() {
+	for s := range l.services.all() {
 		if v := s.view.Load(); v != nil {
 			all = append(all, s.describe(v))
 		}

@@ -216,7 +216,7 @@ func (l *LoadBalancer) Reconfigure(p Properties) error {
 	if before.properties.Stats.Enabled && !p.Stats.Enabled {
 		l.stats.disable()
 	}
-	for _, s := range *l.services.current.Load() {
+	for s := range l.services.all() {
 		s.reconfigure()
 	}
 	if added := without(p.EagerLoad.Clients, before.properties.EagerLoad.Clients); len(added) > 0 {

@@ -1,6 +1,7 @@
 package loadbalance
 
 import (
+	"iter"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -92,24 +93,51 @@ const (
 	unknownFor = 5 * time.Minute
 )
 
-// states finds the state of a service without a lock. The map is replaced as a
+// states finds the state of a service without a lock. The table is replaced as a
 // whole; what is kept of services that are called no more is bounded by
 // sweeping when new ones come.
 type states struct {
-	current atomic.Pointer[map[registry.ServiceID]*state]
+	current atomic.Pointer[table]
 	mu      sync.Mutex
 	sweepAt int
+	count   int
 	unknown int
 }
 
+// table holds the services by their bare name, of which few share one: hashing
+// the whole id would be the dearest part of a choice.
+type table map[string][]*state
+
+func (t table) get(id registry.ServiceID) *state {
+	for _, s := range t[id.Name] {
+		if s.id == id {
+			return s
+		}
+	}
+	return nil
+}
+
 func (t *states) init() {
-	t.current.Store(&map[registry.ServiceID]*state{})
+	t.current.Store(&table{})
 	t.sweepAt = sweepEvery
+}
+
+// all are the services there are.
+func (t *states) all() iter.Seq[*state] {
+	return func(yield func(*state) bool) {
+		for _, named := range *t.current.Load() {
+			for _, s := range named {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // get returns the state of a service; nil when there is none yet.
 func (t *states) get(id registry.ServiceID) *state {
-	s := (*t.current.Load())[id]
+	s := t.current.Load().get(id)
 	if s != nil && !s.used.Load() {
 		s.used.Store(true)
 	}
@@ -129,52 +157,56 @@ func (t *states) add(id registry.ServiceID, l *LoadBalancer, vouched bool) *stat
 func (t *states) addLocked(id registry.ServiceID, l *LoadBalancer, vouched bool) (added *state, swept []*state) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old := *t.current.Load()
-	if s := old[id]; s != nil {
+	if s := t.current.Load().get(id); s != nil {
 		return s, nil
-	}
-	next := maps.Clone(old)
-	remove := func(unused func(*state) bool) {
-		maps.DeleteFunc(next, func(_ registry.ServiceID, s *state) bool {
-			if !unused(s) {
-				return false
-			}
-			if !s.known {
-				t.unknown--
-			}
-			swept = append(swept, s)
-			return true
-		})
 	}
 	now := l.now()
 	if t.unknown >= MaxUnknownServices {
-		remove(func(s *state) bool { return !s.known && now-s.asked.Load() > int64(unknownFor) })
+		swept = t.remove(func(s *state) bool { return !s.known && now-s.asked.Load() > int64(unknownFor) })
 		if t.unknown >= MaxUnknownServices && !vouched {
-			if len(swept) > 0 {
-				t.current.Store(&next)
-			}
 			return nil, swept
 		}
 	}
-	if len(next)-t.unknown >= t.sweepAt {
-		remove(func(s *state) bool { return s.known && !s.used.Swap(false) })
-		t.sweepAt = len(next) - t.unknown + sweepEvery
+	if t.count-t.unknown >= t.sweepAt {
+		swept = append(swept, t.remove(func(s *state) bool { return s.known && !s.used.Swap(false) })...)
+		t.sweepAt = t.count - t.unknown + sweepEvery
 	}
 	s := &state{balancer: l, id: id}
 	s.used.Store(true)
 	s.asked.Store(now)
 	s.budget.init()
-	next[id] = s
+	next := maps.Clone(*t.current.Load())
+	named := next[id.Name]
+	next[id.Name] = append(named[:len(named):len(named)], s)
+	t.count++
 	t.unknown++
 	t.current.Store(&next)
 	return s, swept
+}
+
+// remove takes services out and returns them. The lock is held.
+func (t *states) remove(unused func(*state) bool) (removed []*state) {
+	next := make(table, len(*t.current.Load()))
+	for s := range t.all() {
+		if !unused(s) {
+			next[s.id.Name] = append(next[s.id.Name], s)
+			continue
+		}
+		t.count--
+		if !s.known {
+			t.unknown--
+		}
+		removed = append(removed, s)
+	}
+	t.current.Store(&next)
+	return removed
 }
 
 // classify says whether a service has instances.
 func (t *states) classify(s *state, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s.known == known || (*t.current.Load())[s.id] != s {
+	if s.known == known || t.current.Load().get(s.id) != s {
 		return
 	}
 	s.known = known

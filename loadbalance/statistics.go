@@ -73,7 +73,7 @@ type activeCalls struct {
 func (a activeCalls) Describe(descs chan<- *prometheus.Desc) { descs <- a.desc }
 
 func (a activeCalls) Collect(metrics chan<- prometheus.Metric) {
-	for _, s := range *a.services.current.Load() {
+	for s := range a.services.all() {
 		s.mu.Lock()
 		for _, e := range s.endpoints {
 			metrics <- prometheus.MustNewConstMetric(a.desc, prometheus.GaugeValue, float64(e.Active()), e.labels()...)
