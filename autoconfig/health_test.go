@@ -124,8 +124,8 @@ func TestActuator_ShowsWhatIsExposed(t *testing.T) {
 			require.Contains(t, text, "process_start_time_seconds")
 		}
 	}
-	_, err := New(alone, Property("management.endpoints.exposure", "health,loggers"))
-	require.EqualError(t, err, `management.endpoints.exposure: "health,loggers" "loggers" is not an endpoint, known are health, prometheus (property)`)
+	_, err := New(alone, Property("management.endpoints.exposure", "health,beans"))
+	require.EqualError(t, err, `management.endpoints.exposure: "health,beans" "beans" is not an endpoint, known are health, serviceregistry, nacosdiscovery, discovery, loadbalancer, configprops, metrics, loggers, prometheus (property)`)
 }
 
 func TestActuator_ARouteInTheWayIsAnErrorAndNoPanic(t *testing.T) {
@@ -162,18 +162,23 @@ func TestBR8_TheRegistryHasASayInReadinessOnlyOnRequest(t *testing.T) {
 type serverStatus struct {
 	status string
 	err    error
+	login  error
 }
+
+func (s serverStatus) LoginError() error { return s.login }
 
 func (s serverStatus) ServerStatus(context.Context) (string, error) { return s.status, s.err }
 
 func TestNacosIndicator(t *testing.T) {
 	for want, server := range map[HealthStatus][]serverStatus{
-		HealthUp: {{"UP", nil}}, HealthDown: {{"DOWN", nil}, {"", errors.New("refused")}}, HealthUnknown: {{"WARM_UP", nil}},
+		HealthUp: {{status: "UP"}}, HealthDown: {{status: "DOWN"}, {err: errors.New("refused")}}, HealthUnknown: {{status: "WARM_UP"}},
 	} {
 		for _, s := range server {
 			require.Equal(t, Health{Status: want}, nacosIndicator(s, false).Check(t.Context()), s)
 		}
 	}
+	refused := nacosIndicator(serverStatus{status: "UP", login: errors.New("no such user: ann")}, false).Check(t.Context())
+	require.Equal(t, Health{Status: HealthUp, Details: map[string]any{"login": "failed"}}, refused)
 }
 
 func TestIndicators_CanBeSwitchedOff(t *testing.T) {

@@ -1,6 +1,7 @@
 package autoconfig
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -15,12 +16,19 @@ import (
 // registry server, which logs in once for both.
 func nacosModule(s *settings) fx.Option {
 	opts := []fx.Option{
+		fx.Decorate(func(loggers *Loggers, l *slog.Logger) *slog.Logger {
+			return loggers.Named(cmp.Or(s.nacos.Discovery.LogName, loggerNaming), l)
+		}),
+		fx.Provide(func(c *nacosclient.Client, r *nacosregistry.Registry) *nacosParts { return &nacosParts{c, r} }),
 		fx.Provide(fx.Private,
 			func(lc fx.Lifecycle, logger *slog.Logger) (*nacosclient.Client, error) {
 				return newNacosClient(s, lc, logger)
 			},
 			func(c *nacosclient.Client) nacosregistry.Options {
-				return nacosregistry.Options{Client: c, AllowShortBeat: s.nacos.Discovery.AllowShortBeat}
+				d := &s.nacos.Discovery
+				return nacosregistry.Options{
+					Client: c, AllowShortBeat: d.AllowShortBeat, Watch: nacosregistry.Watch{Enabled: d.Watch.Enabled},
+				}
 			},
 			func(c *nacosclient.Client) nacosdiscovery.Options {
 				push := s.nacos.Discovery.Push
@@ -49,8 +57,9 @@ func newNacosClient(s *settings, lc fx.Lifecycle, logger *slog.Logger) (*nacoscl
 		return nil, err
 	}
 	c, err := nacosclient.New(nacosclient.Options{
-		Servers: servers, ContextPath: d.ContextPath, Namespace: d.Namespace,
-		Username: username, Password: password,
+		Servers: servers, Endpoint: d.Endpoint, EndpointPort: d.EndpointPort, ServerListRefresh: d.ServerListRefresh,
+		ContextPath: d.ContextPath, Namespace: d.Namespace,
+		Username: username, Password: password, AccessKey: d.AccessKey, SecretKey: d.SecretKey,
 		ConnectTimeout: d.ConnectTimeout, RequestTimeout: d.RequestTimeout, MaxRetries: d.MaxRetries,
 		AppName: s.application.Name, TLS: tlsConfig, Logger: logger,
 	})

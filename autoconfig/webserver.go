@@ -27,6 +27,8 @@ const (
 type WebServerOptions struct {
 	// Properties are the block server.
 	Properties ServerProperties
+	// Namespace is that of the event, "" for the application's own server.
+	Namespace string
 	// Handler answers; it sees paths without the context path.
 	Handler http.Handler
 	// Listener is listened on instead of address and port, and closed with the
@@ -88,23 +90,31 @@ func (s *WebServer) Addr() net.Addr {
 func (s *WebServer) Start(ctx context.Context) error {
 	ln, err := s.listen(ctx)
 	if err != nil {
-		return fmt.Errorf("web server: %w", err)
+		return fmt.Errorf("%s: %w", s.name(), err)
 	}
 	s.mu.Lock()
 	s.addr = ln.Addr()
 	s.mu.Unlock()
 	go s.serve(ln)
-	s.logger.Info("web server listens", "address", ln.Addr().String(), "context-path", s.options.Properties.contextPath())
+	s.logger.Info(s.name()+" listens", "address", ln.Addr().String(), "context-path", s.options.Properties.contextPath())
 	if s.options.Publisher == nil {
 		return nil
 	}
-	if err := s.options.Publisher.Publish(ctx, registry.WebServerStarted{Addr: ln.Addr()}); err != nil {
+	if err := s.options.Publisher.Publish(ctx, registry.WebServerStarted{Namespace: s.options.Namespace, Addr: ln.Addr()}); err != nil {
 		// Nobody else takes a half started server back.
 		_ = s.server.Close()
 		<-s.served
 		return err
 	}
 	return nil
+}
+
+// name is for messages.
+func (s *WebServer) name() string {
+	if s.options.Namespace != "" {
+		return s.options.Namespace + " server"
+	}
+	return "web server"
 }
 
 func (s *WebServer) listen(ctx context.Context) (net.Listener, error) {
@@ -123,7 +133,7 @@ func (s *WebServer) serve(ln net.Listener) {
 	if errors.Is(err, http.ErrServerClosed) {
 		return
 	}
-	s.logger.Error("web server ended unexpectedly", "error", err)
+	s.logger.Error(s.name()+" ended unexpectedly", "error", err)
 	if s.options.OnFailure != nil {
 		s.options.OnFailure(err)
 	}
