@@ -35,7 +35,7 @@ func newEndpoint(s *state, i *registry.Instance) *endpoint {
 
 // end takes in the outcome of a call.
 func (e *endpoint) end(o Outcome) {
-	if errors.Is(o.Err, errNotUsed) {
+	if errors.Is(o.Err, ErrNotUsed) {
 		e.active.Add(-1)
 		return
 	}

@@ -57,6 +57,7 @@ type watch struct {
 
 func newWatch(lifecycles []Lifecycle, r Request) *watch {
 	w := &watch{lifecycles: lifecycles, request: r, began: time.Now()}
+	w.request.Reachable = nil // it counts for this choice alone
 	for _, l := range lifecycles {
 		l.OnStart(&w.request)
 	}
@@ -83,7 +84,7 @@ func (w *watch) chosen(r *Result) {
 		}
 		c := Completion{Status: StatusSuccess, Instance: instance, Outcome: o, endpoint: e}
 		switch {
-		case errors.Is(o.Err, errNotUsed):
+		case errors.Is(o.Err, ErrNotUsed):
 			c.Status = StatusDiscard
 		case o.Err != nil && o.StatusCode == 0:
 			c.Status = StatusFailed

@@ -115,9 +115,10 @@ func (none) Pick(*Request) (Result, error) { return Result{}, ErrNoInstance }
 // discard ends a pick that is not called after all.
 func (r Result) discard() {
 	if r.Done != nil {
-		r.Done(Outcome{Err: errNotUsed})
+		r.Done(Outcome{Err: ErrNotUsed})
 	}
 }
 
-// errNotUsed tells that a choice was not called after all.
-var errNotUsed = errors.New("another instance was preferred")
+// ErrNotUsed is the [Outcome].Err of a choice that was not called after all: it
+// says nothing about the instance.
+var ErrNotUsed = errors.New("another instance was preferred")

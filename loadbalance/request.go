@@ -21,6 +21,11 @@ type Request struct {
 	// Tried holds the instances that earlier attempts of this call used; a picker
 	// avoids them while it has others. Nil on the first attempt.
 	Tried []*registry.Instance
+	// Reachable says to which instances the caller can send right now, for callers
+	// that hold their connections themselves; nil is all. It is asked about the
+	// instance that the policy chose and, only when that is not reachable, about the
+	// others that the chain allows.
+	Reachable func(*registry.Instance) bool
 	// Method is the HTTP method, or the full method of another protocol; may be "".
 	Method string
 	// Header holds the call's header, or another protocol's metadata under
@@ -92,6 +97,15 @@ func (r *Request) clientAddr() string {
 	}
 	first, _, _ := strings.Cut(r.header("X-Forwarded-For"), ",")
 	return strings.TrimSpace(first)
+}
+
+// avoids reports whether the call should not go to the instance, or cannot.
+func (r *Request) avoids(i *registry.Instance) bool {
+	return len(r.Tried) > 0 && r.wasTried(i) || !r.reaches(i)
+}
+
+func (r *Request) reaches(i *registry.Instance) bool {
+	return r.Reachable == nil || r.Reachable(i)
 }
 
 // wasTried reports whether an earlier attempt of the call went to the instance.

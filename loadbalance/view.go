@@ -141,10 +141,15 @@ func (v *view) pick(r *Request) (Result, error) {
 	if err != nil {
 		return result, err
 	}
-	if len(r.Tried) > 0 && r.wasTried(result.Instance) {
-		if other, ok := v.pickUntried(r); ok {
+	if r.avoids(result.Instance) {
+		other, ok := v.pickOther(r)
+		switch {
+		case ok:
 			result.discard()
 			result = other
+		case !r.reaches(result.Instance):
+			result.discard()
+			return Result{}, ErrNoInstance
 		}
 	}
 	if result.endpoint == nil {
@@ -156,11 +161,11 @@ func (v *view) pick(r *Request) (Result, error) {
 	return result, nil
 }
 
-// pickUntried goes through the chain once more without what was tried, which may
-// lead out of what is preferred; false when nothing is left.
-func (v *view) pickUntried(r *Request) (Result, bool) {
+// pickOther goes through the chain once more without what the call avoids, which
+// may lead out of what is preferred; false when nothing is left.
+func (v *view) pickOther(r *Request) (Result, bool) {
 	left := stock{known: v.usable.known}
-	left.candidates = keep(v.usable.candidates, func(c *Candidate) bool { return !r.wasTried(c.Instance) })
+	left.candidates = keep(v.usable.candidates, func(c *Candidate) bool { return !r.avoids(c.Instance) })
 	if len(left.candidates) == 0 {
 		return Result{}, false
 	}
@@ -182,7 +187,7 @@ func (v *view) pickIdle(end *node, r *Request, chosen Result, limit int64) Resul
 	}
 	for step := range end.candidates {
 		c := &end.candidates[(at+step)%len(end.candidates)]
-		if c.endpoint.Active() < limit && !r.wasTried(c.Instance) {
+		if c.endpoint.Active() < limit && !r.avoids(c.Instance) {
 			chosen.discard()
 			return c.result()
 		}
