@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,14 +23,15 @@ import (
 )
 
 // TestGuide_TheFleetOfTheFirstChapters runs the programs of the first two
-// chapters as they stand there: calls by name reach both user-services, and only
-// the one that stays once the other has left.
+// chapters and the gateway's as they stand there: calls by name reach both
+// user-services, and only the one that stays once the other has left.
 func TestGuide_TheFleetOfTheFirstChapters(t *testing.T) {
 	t.Parallel()
 	registry := startRegistry(t)
 	users, orders := buildShown(t, "user-service"), buildShown(t, "order-service")
 	first, second := users.start(t, registry), users.start(t, registry)
 	front := orders.start(t, registry)
+	gate := buildShown(t, "gateway").start(t, registry)
 
 	answered := func() string { return get(front.url() + "/orders/7") }
 	from := regexp.MustCompile(`^\{"from":(\d+),"id":"7","name":"Ann"\}$`)
@@ -42,6 +44,9 @@ func TestGuide_TheFleetOfTheFirstChapters(t *testing.T) {
 		return len(seen) == 2
 	}, 30*time.Second, 20*time.Millisecond, "%v %s", seen, front.output)
 
+	require.Regexp(t, from, get(gate.url()+"/order-service/orders/7"))
+	require.Equal(t, "there is no such service here\n", get(gate.url()+"/report-service/"))
+
 	second.stop(t)
 	require.NotContains(t, get("http://"+registry+"/nacos/v1/ns/instance/list?serviceName=user-service"), second.port())
 	for range 20 {
@@ -51,6 +56,7 @@ func TestGuide_TheFleetOfTheFirstChapters(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(answered(), "no instance available") },
 		30*time.Second, 50*time.Millisecond, "%s", front.output)
 	front.stop(t)
+	gate.stop(t)
 }
 
 // shown is a program of the guide with its configuration.
@@ -60,25 +66,48 @@ type shown struct{ binary, config string }
 func buildShown(t *testing.T, folder string) shown {
 	t.Helper()
 	s := shown{binary: filepath.Join(t.TempDir(), folder), config: filepath.Join(t.TempDir(), "application.yaml")}
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	overlay := newOverlay(t)
-	for _, b := range blocks(t, "go", "yaml") {
-		switch b.file() {
-		case folder + "/main.go":
-			overlay.add(filepath.Join(root, "zz_"+folder, "main.go"), b.text)
-		case folder + "/application.yaml":
+	for _, b := range blocks(t, "yaml") {
+		if b.file() == folder+"/application.yaml" {
 			require.NoError(t, os.WriteFile(s.config, []byte(b.text), 0o600))
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", overlay.flag(), "-o", s.binary, "./zz_"+folder)
-	cmd.Dir = root
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
+	goOnShown(t, folder, "build", "-o", s.binary)
 	return s
 }
 
-// start runs the program on a free port and waits until it is registered.
+// goOnShown runs the go command on the program whose files the guide shows in a
+// folder.
+func goOnShown(t *testing.T, folder string, args ...string) {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	overlay := newOverlay(t)
+	for _, b := range blocks(t, "go") {
+		if name, ok := strings.CutPrefix(b.file(), folder+"/"); ok {
+			overlay.add(filepath.Join(root, "zz_"+folder, name), b.text)
+		}
+	}
+	args = append(slices.Insert(args, 1, overlay.flag()), "./zz_"+folder)
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+}
+
+// TestGuide_TheTestsOfTheChapterOnTestingPass runs them with the program that they
+// test.
+func TestGuide_TheTestsOfTheChapterOnTestingPass(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(t.TempDir(), "order-service.test")
+	goOnShown(t, "order-service", "test", "-c", "-vet=off", "-o", binary)
+	cmd := exec.CommandContext(t.Context(), binary)
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+}
+
+// start runs the program on a free port and waits until it serves, and is
+// registered if it registers.
 func (s shown) start(t *testing.T, registry string) *process {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.binary)
@@ -88,9 +117,15 @@ func (s shown) start(t *testing.T, registry string) *process {
 	p := &process{Cmd: cmd, output: &output{}}
 	cmd.Stdout, cmd.Stderr = p.output, p.output
 	require.NoError(t, cmd.Start())
-	require.Eventually(t, func() bool { return strings.Contains(p.output.String(), "msg=registered") },
-		30*time.Second, 20*time.Millisecond, "%s", p.output)
+	require.Eventually(t, func() bool { return s.up(p) }, 30*time.Second, 20*time.Millisecond, "%s", p.output)
 	return p
+}
+
+func (s shown) up(p *process) bool {
+	text := p.output.String()
+	config, err := os.ReadFile(s.config)
+	silent := err == nil && strings.Contains(string(config), "register-enabled: false")
+	return listensAt.MatchString(text) && (silent || strings.Contains(text, "msg=registered"))
 }
 
 type process struct {
