@@ -33,11 +33,20 @@ func settingsOf(b *boot) *settings {
 }
 
 // computed are the names of placeholders that Spring publishes.
-func (s *settings) computed() map[string]func() (string, error) {
-	return map[string]func() (string, error){
-		"cloud.client.hostname": s.hostname,
-		"cloud.client.ipaddress": func() (string, error) {
-			choice, err := netaddr.Select(s.address(), netaddr.System{})
+func (s *settings) computed() map[string]config.Compute {
+	return map[string]config.Compute{
+		"cloud.client.hostname": func(func(string) (string, error)) (string, error) { return s.hostname(), nil },
+		"cloud.client.ipaddress": func(value func(string) (string, error)) (string, error) {
+			o := s.address()
+			var errs []error
+			for key, field := range map[string]*string{"ip": &o.IP, "network-interface": &o.Interface, "ip-type": &o.IPType} {
+				text, err := value("cloud.nacos.discovery." + key)
+				*field, errs = text, append(errs, err)
+			}
+			if err := errors.Join(errs...); err != nil {
+				return "", err
+			}
+			choice, err := netaddr.Select(o, netaddr.System{})
 			return choice.IP, err
 		},
 	}

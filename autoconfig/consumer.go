@@ -105,14 +105,13 @@ func (s *settings) instanceID() string {
 	if port <= 0 {
 		return ""
 	}
-	host, _ := s.hostname()
-	return strings.Trim(fmt.Sprintf("%s:%s:%d", host, s.application.Name, port), ":")
+	return strings.Trim(fmt.Sprintf("%s:%s:%d", s.hostname(), s.application.Name, port), ":")
 }
 
 // hostname is what the system calls this host; nothing is looked up (B-R3).
-func (s *settings) hostname() (string, error) {
+func (s *settings) hostname() string {
 	if name, err := os.Hostname(); err == nil && name != "" {
-		return name, nil
+		return name
 	}
-	return s.inetutils.DefaultHostname, nil
+	return s.inetutils.DefaultHostname
 }

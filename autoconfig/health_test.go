@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/rollcall-go/rollcall/discovery"
 	discoverymemory "github.com/rollcall-go/rollcall/discovery/memory"
 	"github.com/rollcall-go/rollcall/registry"
 	registrymemory "github.com/rollcall-go/rollcall/registry/memory"
@@ -187,4 +189,66 @@ func TestIndicators_CanBeSwitchedOff(t *testing.T) {
 	status, body := get(t, app, "/actuator/health")
 	require.Equal(t, 200, status)
 	require.NotContains(t, body, "iscovery")
+}
+
+func TestHealth_OfDiscoveryByItsKeys(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts []fx.Option
+		want string
+	}{
+		"defaults": {nil, `"discoveryComposite":{"status":"UP","components":{"discoveryClient":{"status":"UP","details":{"services":["orders"]}}}}`},
+		"alone": {
+			[]fx.Option{Property("cloud.discovery.client.composite-indicator.enabled", false)},
+			`"discoveryClient":{"status":"UP","details":{"services":["orders"]}},"livenessState"`,
+		},
+		"described": {
+			[]fx.Option{Property("cloud.discovery.client.health-indicator.include-description", true)},
+			`"details":{"description":"services of nacos, simple","services":["orders"]}`,
+		},
+		"without a query": {
+			[]fx.Option{Property("cloud.discovery.client.health-indicator.use-services-query", false)},
+			`"components":{"discoveryClient":{"status":"UP"}}`,
+		},
+	} {
+		r := registrymemory.New()
+		_, body := get(t, start(t, append(c.opts, ConfigYAML(quiet), Backend(r, discoverymemory.FromRegistry(r)))...), "/actuator/health")
+		require.Contains(t, body, c.want, name)
+	}
+	app := start(t, alone)
+	_, body := get(t, app, "/actuator/health")
+	require.NotContains(t, body, "discovery")
+}
+
+func TestHealth_WithoutAQueryAStaleListIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &failing{Source: discoverymemory.New()}
+		source.Put(registry.NewInstance(registry.ServiceID{Name: "users"}, "127.0.0.1", 1))
+		listener, client := inMemory(t)
+		var c *discovery.Client
+		start(t, ConfigYAML(quiet), Backend(newFakeRegistry(), source), listener, fx.Populate(&c),
+			Property("cloud.discovery.client.health-indicator.use-services-query", false))
+		_, err := c.Snapshot(t.Context(), c.ID("users"))
+		require.NoError(t, err)
+		status, _ := getWith(t, client, "http://app/actuator/health")
+		require.Equal(t, 200, status)
+		source.down.Store(true)
+		time.Sleep(5 * time.Minute)
+		_, err = c.Snapshot(t.Context(), c.ID("users"))
+		require.NoError(t, err, "the last list is still used")
+		_, body := getWith(t, client, "http://app/actuator/health")
+		require.Contains(t, body, `"discoveryClient":{"status":"DOWN"}`)
+	})
+}
+
+// failing is a source that can go down.
+type failing struct {
+	*discoverymemory.Source
+	down atomic.Bool
+}
+
+func (f *failing) Fetch(ctx context.Context, id registry.ServiceID) (discovery.Listing, error) {
+	if f.down.Load() {
+		return discovery.Listing{}, errors.New("down")
+	}
+	return f.Source.Fetch(ctx, id)
 }

@@ -1,12 +1,11 @@
 package autoconfig
 
 import (
+	"log/slog"
 	"math"
 	"strconv"
 
 	"go.uber.org/fx"
-
-	"log/slog"
 
 	"github.com/rollcall-go/rollcall/registry"
 )

@@ -3,9 +3,9 @@ package autoconfig
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
-	"iter"
 	"strings"
 
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"

@@ -28,13 +28,17 @@ type Sources struct {
 	Owned []string
 	// Computed are names for placeholders that stand for what is found out on this
 	// machine, weaker than the environment and the document. The blocks before the
-	// one that is being read are filled in when one is asked for.
-	Computed map[string]func() (string, error)
+	// one that is being read are filled in when one is asked for; value returns the
+	// text of any key.
+	Computed map[string]Compute
 	// Foreign are keys and blocks of programs that documents are taken over from,
 	// each with our key for the same thing, "" when there is none. They get a
 	// warning wherever they stand.
 	Foreign map[string]string
 }
+
+// Compute finds out what a placeholder stands for.
+type Compute func(value func(key string) (string, error)) (string, error)
 
 // Setting is one key with its value. A key may end inside a map
 // ("cloud.nacos.discovery.metadata.zone").
@@ -70,7 +74,7 @@ type Config struct {
 	schema   *schema
 	doc      *document
 	viper    *viper.Viper
-	computed map[string]func() (string, error)
+	computed map[string]Compute
 	problems []Problem
 	bare     []string // keys whose duration has no unit
 }
@@ -231,6 +235,7 @@ func (c *Config) decode() {
 func (c *Config) expander(key string) *expander {
 	return &expander{
 		fold: func(name string) string {
+			name = strings.TrimPrefix(name, "spring.")
 			if n, rest := c.schema.find(name); n != nil && n.leaf != nil && rest == "" {
 				return n.key
 			}
@@ -238,6 +243,7 @@ func (c *Config) expander(key string) *expander {
 		},
 		open: []string{key},
 		lookup: func(name string) (string, bool, error) {
+			name = strings.TrimPrefix(name, "spring.") // as in the document
 			if n, rest := c.schema.find(name); n != nil && n.leaf != nil {
 				v, _ := c.raw(n.leaf)
 				return scalarText(v, name, rest)
@@ -251,7 +257,7 @@ func (c *Config) expander(key string) *expander {
 				return scalarText(v, name, "")
 			}
 			if compute := c.computed[uniformPath(name)]; compute != nil {
-				text, err := compute()
+				text, err := compute(func(key string) (string, error) { return c.expander(uniformPath(name)).expand("${" + key + ":}") })
 				return text, err == nil, err
 			}
 			return "", false, nil
