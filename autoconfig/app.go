@@ -16,12 +16,14 @@ import (
 
 // App is an application that was put together and can be started once.
 type App struct {
-	fx        *fx.App
-	hooks     hookScope
-	web       *WebServer // nil without one
-	registrar *registrar
-	logger    *slog.Logger
-	stopGrace time.Duration
+	fx         *fx.App
+	hooks      hookScope
+	web        *WebServer        // nil without one
+	management *ManagementServer // nil without one
+	registrar  *registrar
+	reloader   *reloader
+	logger     *slog.Logger
+	stopGrace  time.Duration
 }
 
 // New reads and validates the configuration, decides which parts take part, and
@@ -90,8 +92,27 @@ func (a *App) Addr() net.Addr {
 	return a.web.Addr()
 }
 
+// ManagementAddr is where the actuator is: the address of the management server,
+// or of the web server where it has none of its own; nil before [App.Start].
+func (a *App) ManagementAddr() net.Addr {
+	if a.management == nil {
+		return a.Addr()
+	}
+	return a.management.Addr()
+}
+
+// Reload reads the configuration again and applies what can change while the
+// application runs: weight, metadata and status of the registration, which service
+// it is in and where, every key of cloud.loadbalancer and the levels of the
+// loggers. What cannot is left as it is, with one log line for each key. The error
+// says why nothing was changed, a *[ConfigError] when the configuration is at
+// fault, or which part refused; it is logged as well. It needs a started
+// application.
+func (a *App) Reload(ctx context.Context) error { return a.reloader.reload(ctx, "asked to") }
+
 // Run starts the application, waits for SIGINT, SIGTERM, fx.Shutdowner or the end
-// of ctx, and stops it. A signal during the start ends the start. A second signal
+// of ctx, and stops it. SIGHUP has the configuration read again meanwhile, as
+// [App.Reload] does. A signal during the start ends the start. A second signal
 // cuts the drain and the waiting for requests (A-R10).
 func (a *App) Run(ctx context.Context) error {
 	signalled, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
@@ -106,10 +127,18 @@ func (a *App) Run(ctx context.Context) error {
 		return err
 	}
 	code := 0
-	select {
-	case <-signalled.Done():
-	case s := <-a.fx.Wait(): // also when it was asked while starting
-		code = s.ExitCode
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	for wait := true; wait; {
+		select {
+		case <-hangup:
+			_ = a.reloader.reload(signalled, "SIGHUP") // logged there
+		case <-signalled.Done():
+			wait = false
+		case s := <-a.fx.Wait(): // also when it was asked while starting
+			code, wait = s.ExitCode, false
+		}
 	}
 	ignore()
 	if err := a.stopOrCut(ctx); err != nil {
@@ -142,5 +171,8 @@ func (a *App) cut() {
 	a.registrar.cut()
 	if a.web != nil {
 		a.web.Cut()
+	}
+	if a.management != nil {
+		a.management.Cut()
 	}
 }

@@ -12,54 +12,108 @@ import (
 	"go.uber.org/fx/fxevent"
 
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
+	"github.com/rollcall-go/rollcall/internal/netaddr"
+	"github.com/rollcall-go/rollcall/loadbalance"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
 // settingsOf adds the blocks of this package to those that are read.
 func settingsOf(b *boot) *settings {
 	return &settings{
-		application:     properties(b, "application", ApplicationProperties{}),
+		inetutils:       properties(b, "cloud.inetutils", DefaultInetUtilsProperties()), // first: see computed
+		application:     properties(b, "application", DefaultApplicationProperties()),
 		server:          properties(b, "server", DefaultServerProperties()),
 		management:      properties(b, "management", DefaultManagementProperties()),
 		logging:         properties(b, "logging", DefaultLoggingProperties()),
 		serviceRegistry: properties(b, "cloud.service-registry", DefaultServiceRegistryProperties()),
 		discovery:       properties(b, "cloud.discovery", DefaultDiscoveryProperties()),
-		inetutils:       properties(b, "cloud.inetutils", DefaultInetUtilsProperties()),
 		nacos:           properties(b, "cloud.nacos", DefaultNacosProperties()),
-		loadbalancer:    properties(b, "cloud.loadbalancer", DefaultLoadBalancerProperties()),
+		loadbalancer:    properties(b, loadbalance.PropertiesPrefix, loadbalance.DefaultProperties()),
 	}
+}
+
+// computed are the names of placeholders that Spring publishes.
+func (s *settings) computed() map[string]config.Compute {
+	return map[string]config.Compute{
+		"cloud.client.hostname": func(func(string) (string, error)) (string, error) { return s.hostname(), nil },
+		"cloud.client.ipaddress": func(value func(string) (string, error)) (string, error) {
+			o := s.address()
+			var errs []error
+			for key, field := range map[string]*string{"ip": &o.IP, "network-interface": &o.Interface, "ip-type": &o.IPType} {
+				text, err := value("cloud.nacos.discovery." + key)
+				*field, errs = text, append(errs, err)
+			}
+			if err := errors.Join(errs...); err != nil {
+				return "", err
+			}
+			choice, err := netaddr.Select(o, netaddr.System{})
+			return choice.IP, err
+		},
+	}
+}
+
+// read reads and validates the configuration. The mistakes are in the Config.
+func (b *boot) read() (*settings, *config.Config, error) {
+	if len(b.errs) > 0 {
+		return nil, nil, errors.Join(b.errs...)
+	}
+	s := settingsOf(b)
+	b.sources.Owned, b.sources.Foreign, b.sources.Computed = []string{"cloud"}, foreignKeys(), s.computed()
+	loaded, err := config.Load(b.sources, b.blocks...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if b.listener != nil {
+		s.server.Port = max(s.server.Port, 0) // a listener that was given is served on
+	}
+	if b.management != nil {
+		s.management.Server.Port = 0
+	}
+	s.validate(loaded, b.ownBackend())
+	return s, loaded, nil
+}
+
+// again returns a boot that reads the same sources into blocks of its own.
+func (b *boot) again() *boot {
+	next := &boot{sources: b.sources, listener: b.listener, management: b.management, registry: b.registry, own: b.own}
+	for _, declare := range b.declared {
+		declare(next)
+	}
+	return next
 }
 
 // assemble turns the options into an application.
 func assemble(b *boot) (*App, error) {
-	loaded, s, err := load(b)
+	s, loaded, err := b.read()
 	if err != nil {
 		return nil, err
 	}
+	loggers := b.loggers(s)
 	if err := loaded.Err(); err != nil {
 		// A key that nothing reads, or a file that was not found, may be why.
-		logNotes(b.bootLogger(s), loaded.Notes)
+		logNotes(loggers.Logger(loggerRoot), loaded.Notes)
 		return nil, err
 	}
-	return build(b, s, loaded.Notes)
+	return build(b, s, loaded, loggers)
 }
 
-// bootLogger is the user's logger, or else the one that the configuration
-// describes.
-func (b *boot) bootLogger(s *settings) *slog.Logger {
+// loggers are over the user's logger, or else as the configuration describes.
+func (b *boot) loggers(s *settings) *Loggers {
 	if b.logger != nil {
-		return b.logger
+		return newLoggers(b.logger.Handler())
 	}
 	return newLogger(*s.logging, os.Stderr)
 }
 
 // build makes the graph of the parts whose conditions hold.
-func build(b *boot, s *settings, notes []config.Note) (*App, error) {
+func build(b *boot, s *settings, loaded *config.Config, loggers *Loggers) (*App, error) {
 	app := &App{stopGrace: s.serviceRegistry.AutoRegistration.DeregisterTimeout + stopReserve}
-	logger, events := b.bootLogger(s), &graphLogger{}
+	logger, events := loggers.Logger(loggerRoot), &graphLogger{}
 	events.use(logger)
 	nacos := s.nacosBackend(b.ownBackend())
-	conditions := []condition{s.webServer(), s.discoveryClient(), nacos, s.registration(), s.loadBalancer()}
+	conditions := []condition{
+		s.webServer(), s.managementServer(), s.discoveryClient(), nacos, s.registration(), s.loadBalancer(),
+	}
 	opts := []fx.Option{
 		fx.WithLogger(func() fxevent.Logger { return events }),
 		fx.Decorate(app.hooks.decorate),
@@ -67,9 +121,12 @@ func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 		fx.StopTimeout(s.stopTimeout()),
 		coreModule(b, s, logger, func(l *slog.Logger) {
 			events.use(l)
-			logNotes(l, notes)
+			logNotes(l, loaded.Notes)
 			logConditions(l, conditions...)
 		}),
+		fx.Supply(loggers),
+		fx.Provide(func() *reloader { return newReloader(b, s, loaded, loggers) }),
+		fx.Provide(newTracing),
 	}
 	if nacos.holds {
 		opts = append(opts, nacosModule(s))
@@ -88,10 +145,14 @@ func build(b *boot, s *settings, notes []config.Note) (*App, error) {
 	// The last invokes of the root: fx runs them after those of all modules and of
 	// the user, so that the user's hooks have run when the server listens (A-R14).
 	opts = append(opts, fx.Invoke(constructParts(s)))
+	if s.managementServer().holds {
+		opts = append(opts, fx.Invoke(func(m *ManagementServer) { app.management = m }))
+	}
 	if s.webServer().holds {
 		opts = append(opts, fx.Invoke(func(w *WebServer) { app.web = w }))
 	}
-	opts = append(opts, fx.Invoke(startRegistrar(s)), fx.Populate(&app.registrar, &app.logger))
+	opts = append(opts, fx.Invoke(startRegistrar(s), startReloader),
+		fx.Populate(&app.registrar, &app.logger, &app.reloader))
 	app.fx = fx.New(opts...)
 	if err := app.fx.Err(); err != nil {
 		return nil, rootCause(err)
@@ -112,7 +173,9 @@ func coreModule(b *boot, s *settings, logger *slog.Logger, first func(*slog.Logg
 			fx.Annotate(newMetrics, fx.As(fx.Self()), fx.As(new(prometheus.Registerer)), fx.As(new(prometheus.Gatherer))),
 			fx.Annotate(NewEventBus, fx.As(fx.Self()), fx.As(new(registry.Publisher))),
 			func() *registrar { return &registrar{} },
+			func() *inside { return &inside{} },
 			provideEngine(b),
+			newActuator,
 		),
 		fx.Invoke(first),
 	}
@@ -120,7 +183,10 @@ func coreModule(b *boot, s *settings, logger *slog.Logger, first func(*slog.Logg
 		opts = append(opts, supply())
 	}
 	if s.webServer().holds {
-		opts = append(opts, fx.Provide(provideWebServer(b)))
+		opts = append(opts, fx.Provide(provideWebServer(b, !s.managementServer().holds)))
+	}
+	if s.managementServer().holds {
+		opts = append(opts, fx.Provide(provideManagementServer(b)))
 	}
 	return fx.Module("autoconfig", opts...)
 }
@@ -138,30 +204,28 @@ type webServerParams struct {
 	Lifecycle  fx.Lifecycle
 	Shutdowner fx.Shutdowner
 	Server     ServerProperties
-	Management ManagementProperties
 	Engine     *gin.Engine
 	Registrar  *registrar
-	Indicators []HealthIndicator `group:"health.indicators"`
-	Metrics    prometheus.Gatherer
+	Actuator   *actuator
+	Tracing    *tracing
 	Publisher  registry.Publisher
+	Loggers    *Loggers
 	Logger     *slog.Logger
 	Wrap       WrapListener `optional:"true"`
 }
 
-// provideWebServer returns the constructor that puts the actuator on the engine
-// and the server under fx's lifecycle.
-func provideWebServer(b *boot) any {
+// provideWebServer returns the constructor that puts the actuator on the engine,
+// unless that has a server of its own, and the server under fx's lifecycle.
+func provideWebServer(b *boot, withActuator bool) any {
 	return func(p webServerParams) (*WebServer, error) {
-		health, err := newHealthEndpoint(p.Registrar, p.Indicators)
-		if err != nil {
-			return nil, err
-		}
-		if err := mountActuator(p.Engine, p.Management, health, p.Metrics); err != nil {
-			return nil, err
+		if withActuator {
+			if err := p.Actuator.mount(p.Engine); err != nil {
+				return nil, err
+			}
 		}
 		web := NewWebServer(WebServerOptions{
-			Properties: p.Server, Handler: p.Engine, Listener: b.listener, Wrap: p.Wrap,
-			Publisher: p.Publisher, Logger: p.Logger,
+			Properties: p.Server, Handler: p.Tracing.server(p.Engine, p.Actuator.serves), Listener: b.listener,
+			Wrap: p.Wrap, Publisher: p.Publisher, Logger: p.Loggers.Named(loggerWeb, p.Logger),
 			OnFailure: func(error) { _ = p.Shutdowner.Shutdown(fx.ExitCode(1)) },
 		})
 		p.Lifecycle.Append(fx.Hook{OnStart: web.Start, OnStop: func(ctx context.Context) error {

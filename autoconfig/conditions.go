@@ -2,6 +2,8 @@ package autoconfig
 
 import (
 	"log/slog"
+
+	"github.com/rollcall-go/rollcall/loadbalance"
 )
 
 // settings are the blocks of this package, filled in.
@@ -14,7 +16,7 @@ type settings struct {
 	discovery       *DiscoveryProperties
 	inetutils       *InetUtilsProperties
 	nacos           *NacosProperties
-	loadbalancer    *LoadBalancerProperties
+	loadbalancer    *loadbalance.Properties
 }
 
 // condition is a part of the application and why it takes part or does not.
@@ -27,6 +29,16 @@ type condition struct {
 // webServer: something is to be listened on.
 func (s *settings) webServer() condition {
 	return condition{"web server", s.server.Port >= 0, "server.port is not -1"}
+}
+
+// managementServer: the actuator has a server of its own. One with the web
+// server's port is the web server.
+func (s *settings) managementServer() condition {
+	port := s.management.Server.Port
+	return condition{
+		"management server", port == 0 || port > 0 && port != s.server.Port,
+		"management.server.port is neither -1 nor that of the web server",
+	}
 }
 
 // discoveryClient: services are looked up.

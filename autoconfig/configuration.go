@@ -1,7 +1,7 @@
 package autoconfig
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"log/slog"
 
@@ -24,12 +24,19 @@ type Configuration struct {
 	blocks   []config.Block
 }
 
-// EffectiveSetting is a key with the value it has in the end and where that was
-// set; secrets are masked.
-type EffectiveSetting = config.Effective
+// EffectiveSetting is a key with the value it has in the end.
+type EffectiveSetting struct {
+	// Key is the full key.
+	Key string
+	// Value is the value after all rules of reading; secrets are masked.
+	Value string
+	// Origin says where it was set: [OriginDefault], file and line, an environment
+	// variable, an option.
+	Origin string
+}
 
 // OriginDefault is the origin of a setting that nothing set.
-const OriginDefault = config.OriginDefault
+const OriginDefault = "default"
 
 // ReadConfiguration reads and checks the configuration as [New] does with the
 // same options. Like there, the error is a *[ConfigError] when the configuration
@@ -37,11 +44,14 @@ const OriginDefault = config.OriginDefault
 func ReadConfiguration(opts ...fx.Option) (*Configuration, error) {
 	var b boot
 	b.collect(opts)
-	loaded, s, err := load(&b)
+	s, loaded, err := b.read()
 	if err != nil {
 		return nil, err
 	}
-	c := &Configuration{File: loaded.File, Settings: loaded.Effective(), settings: s, blocks: b.blocks}
+	c := &Configuration{File: loaded.File, settings: s, blocks: b.blocks}
+	for _, e := range loaded.Effective() {
+		c.Settings = append(c.Settings, EffectiveSetting{Key: e.Key, Value: e.Text(), Origin: cmp.Or(e.Origin, OriginDefault)})
+	}
 	for _, n := range loaded.Notes {
 		if n.Level > slog.LevelInfo {
 			c.Warnings = append(c.Warnings, n.String())
@@ -63,22 +73,4 @@ func Block[T any](c *Configuration) (T, error) {
 	}
 	var none T
 	return none, fmt.Errorf("no block is read into a %T", none)
-}
-
-// load reads the sources into the blocks and checks them.
-func load(b *boot) (*config.Config, *settings, error) {
-	if len(b.errs) > 0 {
-		return nil, nil, errors.Join(b.errs...)
-	}
-	s := settingsOf(b)
-	b.sources.Owned, b.sources.Foreign = []string{"cloud"}, foreignKeys()
-	loaded, err := config.Load(b.sources, b.blocks...)
-	if err != nil {
-		return nil, nil, err
-	}
-	if b.listener != nil {
-		s.server.Port = max(s.server.Port, 0) // a listener that was given is served on
-	}
-	s.validate(loaded, b.ownBackend())
-	return loaded, s, nil
 }

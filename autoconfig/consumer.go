@@ -1,6 +1,11 @@
 package autoconfig
 
 import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
 	"go.uber.org/fx"
 
 	"github.com/rollcall-go/rollcall/discovery"
@@ -13,18 +18,24 @@ import (
 func discoveryModule(s *settings) fx.Option {
 	opts := []fx.Option{
 		discovery.Module,
+		named(loggerDiscovery),
 		fx.Provide(
 			s.discoveryOptions,
 			fx.Annotate(s.simpleSource, fx.As(new(discovery.Source)), fx.ResultTags(`group:"discovery.sources"`)),
 		),
 	}
 	if s.management.Health.DiscoveryClient.Enabled {
-		opts = append(opts, provideIndicator(discoveryIndicator))
+		opts = append(opts, provideIndicator(s.discoveryIndicator))
 	}
-	return fx.Options(opts...)
+	return fx.Module("discovering", opts...)
 }
 
-func (s *settings) discoveryOptions() discovery.Options {
+// named has the parts of a module log under a name.
+func named(name string) fx.Option {
+	return fx.Decorate(func(loggers *Loggers, l *slog.Logger) *slog.Logger { return loggers.Named(name, l) })
+}
+
+func (s *settings) discoveryOptions() (discovery.Options, error) {
 	d := &s.nacos.Discovery
 	order := make([]string, len(s.discovery.Client.Order))
 	for i, name := range s.discovery.Client.Order {
@@ -32,10 +43,26 @@ func (s *settings) discoveryOptions() discovery.Options {
 			order[i] = (*static.Source)(nil).Name()
 		}
 	}
+	disk, err := s.disk()
 	return discovery.Options{
-		Order: order, Namespace: d.Namespace, Group: d.Group,
+		Order: order, Merge: s.discovery.Client.Merge, Namespace: d.Namespace, Group: d.Group,
 		RefreshInterval: d.RefreshInterval, MaxBackOff: d.MaxBackOff, FirstFetchTimeout: d.FirstFetchTimeout,
+		FailureTolerance: discovery.FailureTolerance{Disabled: !d.FailureTolerance, MaxAge: d.FailureToleranceMaxAge},
+		EmptyProtection:  discovery.EmptyProtection{Enabled: d.EmptyProtection, TTL: d.EmptyProtectionTTL},
+		Disk:             disk,
+		Heartbeat:        discovery.Heartbeat{Enabled: d.HeartBeat.Enabled, Delay: d.WatchDelay},
+	}, err
+}
+
+// disk says where lists are kept in files. Without a reason there are none.
+func (s *settings) disk() (discovery.Disk, error) {
+	d := &s.nacos.Discovery
+	disk := discovery.Disk{Dir: d.CacheDir, LoadAtStart: d.LoadCacheAtStart, MaxAge: d.SnapshotMaxAge, Failover: d.Failover}
+	var err error
+	if disk.Dir == "" && (disk.LoadAtStart || disk.Failover) {
+		disk.Dir, err = discovery.DefaultDir(d.Namespace)
 	}
+	return disk, err
 }
 
 func (s *settings) simpleSource() (*static.Source, error) {
@@ -48,12 +75,43 @@ func (s *settings) simpleSource() (*static.Source, error) {
 
 // loadBalancerModule provides the balancer and the client that calls by name.
 func loadBalancerModule(s *settings) fx.Option {
-	return fx.Options(
+	return fx.Module("balancing",
 		loadbalance.Module,
-		fx.Provide(
-			func() (loadbalance.Options, error) { return s.loadbalancer.options(s.nacos.Discovery.ClusterName) },
-			s.loadbalancer.transport,
-			s.loadbalancer.base,
-		),
+		named(loggerLoadBalancer),
+		fx.Provide(s.loadBalancerOptions),
+		// Before anybody of the application's has seen the client.
+		fx.Invoke(func(t *tracing, c *loadbalance.HTTPClient) { t.wrap(c) }),
 	)
+}
+
+// loadBalancerOptions tell the balancer who is calling.
+func (s *settings) loadBalancerOptions() loadbalance.Options {
+	d := &s.nacos.Discovery
+	return loadbalance.Options{
+		Properties: s.loadbalancer, Cluster: d.ClusterName, Zone: d.Metadata["zone"], InstanceID: s.instanceID(),
+	}
+}
+
+// instanceID stands for this process; "" while that is not known, with a port
+// that only the start gives.
+func (s *settings) instanceID() string {
+	if s.application.InstanceID != "" {
+		return s.application.InstanceID
+	}
+	port := s.server.Port
+	if s.nacos.Discovery.Port > 0 {
+		port = s.nacos.Discovery.Port
+	}
+	if port <= 0 {
+		return ""
+	}
+	return strings.Trim(fmt.Sprintf("%s:%s:%d", s.hostname(), s.application.Name, port), ":")
+}
+
+// hostname is what the system calls this host; nothing is looked up (B-R3).
+func (s *settings) hostname() string {
+	if name, err := os.Hostname(); err == nil && name != "" {
+		return name
+	}
+	return s.inetutils.DefaultHostname
 }

@@ -11,12 +11,40 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/fx"
 )
 
 // newEngine returns the engine of an application that brings none: panics become
 // a 500 and a log line, requests are measured, nothing is redirected, and the
 // headers that proxies set are not trusted (SetTrustedProxies changes that).
-func newEngine(logger *slog.Logger, registerer prometheus.Registerer) (*gin.Engine, error) {
+func newEngine(p engineParams) (*gin.Engine, error) {
+	e, err := plainEngine()
+	if err != nil {
+		return nil, err
+	}
+	measure, err := measureRequests(p.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	e.Use(measure)
+	if p.Tracing.on() {
+		e.Use(nameSpan)
+	}
+	e.Use(recoverPanics(p.Loggers.Named(loggerWeb, p.Logger)))
+	return e, nil
+}
+
+type engineParams struct {
+	fx.In
+
+	Registerer prometheus.Registerer
+	Tracing    *tracing
+	Loggers    *Loggers
+	Logger     *slog.Logger
+}
+
+// plainEngine returns an engine that redirects nothing and trusts no proxy.
+func plainEngine() (*gin.Engine, error) {
 	if _, chosen := os.LookupEnv(gin.EnvGinMode); !chosen && gin.Mode() == gin.DebugMode {
 		// The mode is gin's only global. Left alone, gin prints each route to
 		// standard output; whoever sets it, in code or by GIN_MODE, keeps it.
@@ -26,15 +54,7 @@ func newEngine(logger *slog.Logger, registerer prometheus.Registerer) (*gin.Engi
 	e.RedirectTrailingSlash = false
 	e.RedirectFixedPath = false
 	e.ContextWithFallback = true
-	if err := e.SetTrustedProxies(nil); err != nil {
-		return nil, err
-	}
-	measure, err := measureRequests(registerer)
-	if err != nil {
-		return nil, err
-	}
-	e.Use(measure, recoverPanics(logger))
-	return e, nil
+	return e, e.SetTrustedProxies(nil)
 }
 
 // recoverPanics answers 500 when a handler panics and logs the stack.

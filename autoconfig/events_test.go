@@ -6,10 +6,15 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
 
+	discoverymemory "github.com/rollcall-go/rollcall/discovery/memory"
 	"github.com/rollcall-go/rollcall/registry"
+	registrymemory "github.com/rollcall-go/rollcall/registry/memory"
 )
 
 var _ registry.Publisher = (*EventBus)(nil)
@@ -74,4 +79,27 @@ func TestEventBus_IsSafeForConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 	require.Empty(t, b.listeners)
+}
+
+func TestBR5_AHeartbeatWhenTheCatalogueChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := registrymemory.New()
+		var beats [][]string
+		listener, _ := inMemory(t)
+		start(t, ConfigYAML(quiet), Backend(r, discoverymemory.FromRegistry(r)), listener,
+			Property("cloud.nacos.discovery.heart-beat.enabled", true), Property("cloud.nacos.discovery.watch-delay", "10s"),
+			fx.Invoke(func(b *EventBus) {
+				Subscribe(b, func(_ context.Context, e registry.Heartbeat) error {
+					beats = append(beats, e.Services)
+					return nil
+				})
+			}))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, [][]string{{"orders"}}, beats, "once, not each time it was looked at")
+		require.NoError(t, r.Register(t.Context(), registry.Registration{Instance: registry.NewInstance(registry.ServiceID{Name: "users"}, "127.0.0.1", 1)}))
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"orders", "users"}, beats[1])
+	})
 }

@@ -28,6 +28,8 @@ type Health struct {
 	Status HealthStatus `json:"status"`
 	// Details are shown beside it and must hold no secrets; nil shows none.
 	Details map[string]any `json:"details,omitempty"`
+	// Components are what the verdict is made of, where it is of several.
+	Components map[string]Health `json:"components,omitempty"`
 }
 
 // HealthIndicator is one component of the health answer. Indicators are provided
@@ -41,6 +43,8 @@ type HealthIndicator struct {
 	// Check is called for each request, concurrently with the other indicators. It
 	// honours the context, which ends after three seconds. A panic is DOWN.
 	Check func(ctx context.Context) Health
+
+	composite string // the component that this one is shown in, "" for none
 }
 
 // healthCheckTimeout bounds all checks of one answer, so that a probe hears
@@ -65,7 +69,7 @@ func newHealthEndpoint(r *registrar, indicators []HealthIndicator) (*healthEndpo
 		switch {
 		case ind.Name == "" || ind.Check == nil:
 			return nil, fmt.Errorf("health indicator %q needs a name and a check", ind.Name)
-		case i > 0 && ind.Name == sorted[i-1].Name, slices.Contains(ownComponents, ind.Name):
+		case i > 0 && ind.Name == sorted[i-1].Name, slices.Contains(ownComponents, ind.Name), ind.Name == compositeDiscovery:
 			return nil, fmt.Errorf("health indicator %q: the name is taken", ind.Name)
 		}
 	}
@@ -129,8 +133,19 @@ func check(ctx context.Context, indicators []HealthIndicator) map[string]Health 
 	}
 	wg.Wait()
 	components := make(map[string]Health, len(indicators)+len(ownComponents))
+	parts := map[string]map[string]Health{}
 	for i, ind := range indicators {
-		components[ind.Name] = found[i]
+		if ind.composite == "" {
+			components[ind.Name] = found[i]
+			continue
+		}
+		if parts[ind.composite] == nil {
+			parts[ind.composite] = map[string]Health{}
+		}
+		parts[ind.composite][ind.Name] = found[i]
+	}
+	for name, part := range parts {
+		components[name] = Health{Status: aggregate(part).Status, Components: part}
 	}
 	return components
 }

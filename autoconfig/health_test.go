@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/rollcall-go/rollcall/discovery"
 	discoverymemory "github.com/rollcall-go/rollcall/discovery/memory"
 	"github.com/rollcall-go/rollcall/registry"
 	registrymemory "github.com/rollcall-go/rollcall/registry/memory"
@@ -124,8 +126,8 @@ func TestActuator_ShowsWhatIsExposed(t *testing.T) {
 			require.Contains(t, text, "process_start_time_seconds")
 		}
 	}
-	_, err := New(alone, Property("management.endpoints.exposure", "health,loggers"))
-	require.EqualError(t, err, `management.endpoints.exposure: "health,loggers" "loggers" is not an endpoint, known are health, prometheus (property)`)
+	_, err := New(alone, Property("management.endpoints.exposure", "health,beans"))
+	require.EqualError(t, err, `management.endpoints.exposure: "health,beans" "beans" is not an endpoint, known are health, serviceregistry, nacosdiscovery, discovery, loadbalancer, configprops, metrics, loggers, prometheus (property)`)
 }
 
 func TestActuator_ARouteInTheWayIsAnErrorAndNoPanic(t *testing.T) {
@@ -162,18 +164,23 @@ func TestBR8_TheRegistryHasASayInReadinessOnlyOnRequest(t *testing.T) {
 type serverStatus struct {
 	status string
 	err    error
+	login  error
 }
+
+func (s serverStatus) LoginError() error { return s.login }
 
 func (s serverStatus) ServerStatus(context.Context) (string, error) { return s.status, s.err }
 
 func TestNacosIndicator(t *testing.T) {
 	for want, server := range map[HealthStatus][]serverStatus{
-		HealthUp: {{"UP", nil}}, HealthDown: {{"DOWN", nil}, {"", errors.New("refused")}}, HealthUnknown: {{"WARM_UP", nil}},
+		HealthUp: {{status: "UP"}}, HealthDown: {{status: "DOWN"}, {err: errors.New("refused")}}, HealthUnknown: {{status: "WARM_UP"}},
 	} {
 		for _, s := range server {
 			require.Equal(t, Health{Status: want}, nacosIndicator(s, false).Check(t.Context()), s)
 		}
 	}
+	refused := nacosIndicator(serverStatus{status: "UP", login: errors.New("no such user: ann")}, false).Check(t.Context())
+	require.Equal(t, Health{Status: HealthUp, Details: map[string]any{"login": "failed"}}, refused)
 }
 
 func TestIndicators_CanBeSwitchedOff(t *testing.T) {
@@ -193,4 +200,66 @@ func TestActuator_HeadIsGetWithoutABody(t *testing.T) {
 		require.Equal(t, want, resp.StatusCode, path)
 	}
 	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestHealth_OfDiscoveryByItsKeys(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts []fx.Option
+		want string
+	}{
+		"defaults": {nil, `"discoveryComposite":{"status":"UP","components":{"discoveryClient":{"status":"UP","details":{"services":["orders"]}}}}`},
+		"alone": {
+			[]fx.Option{Property("cloud.discovery.client.composite-indicator.enabled", false)},
+			`"discoveryClient":{"status":"UP","details":{"services":["orders"]}},"livenessState"`,
+		},
+		"described": {
+			[]fx.Option{Property("cloud.discovery.client.health-indicator.include-description", true)},
+			`"details":{"description":"services of nacos, simple","services":["orders"]}`,
+		},
+		"without a query": {
+			[]fx.Option{Property("cloud.discovery.client.health-indicator.use-services-query", false)},
+			`"components":{"discoveryClient":{"status":"UP"}}`,
+		},
+	} {
+		r := registrymemory.New()
+		_, body := get(t, start(t, append(c.opts, ConfigYAML(quiet), Backend(r, discoverymemory.FromRegistry(r)))...), "/actuator/health")
+		require.Contains(t, body, c.want, name)
+	}
+	app := start(t, alone)
+	_, body := get(t, app, "/actuator/health")
+	require.NotContains(t, body, "discovery")
+}
+
+func TestHealth_WithoutAQueryAStaleListIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &failing{Source: discoverymemory.New()}
+		source.Put(registry.NewInstance(registry.ServiceID{Name: "users"}, "127.0.0.1", 1))
+		listener, client := inMemory(t)
+		var c *discovery.Client
+		start(t, ConfigYAML(quiet), Backend(newFakeRegistry(), source), listener, fx.Populate(&c),
+			Property("cloud.discovery.client.health-indicator.use-services-query", false))
+		_, err := c.Snapshot(t.Context(), c.ID("users"))
+		require.NoError(t, err)
+		status, _ := getWith(t, client, "http://app/actuator/health")
+		require.Equal(t, 200, status)
+		source.down.Store(true)
+		time.Sleep(5 * time.Minute)
+		_, err = c.Snapshot(t.Context(), c.ID("users"))
+		require.NoError(t, err, "the last list is still used")
+		_, body := getWith(t, client, "http://app/actuator/health")
+		require.Contains(t, body, `"discoveryClient":{"status":"DOWN"}`)
+	})
+}
+
+// failing is a source that can go down.
+type failing struct {
+	*discoverymemory.Source
+	down atomic.Bool
+}
+
+func (f *failing) Fetch(ctx context.Context, id registry.ServiceID) (discovery.Listing, error) {
+	if f.down.Load() {
+		return discovery.Listing{}, errors.New("down")
+	}
+	return f.Source.Fetch(ctx, id)
 }

@@ -2,6 +2,7 @@ package autoconfig
 
 import (
 	"context"
+	"strings"
 
 	"go.uber.org/fx"
 
@@ -12,6 +13,7 @@ import (
 const (
 	indicatorDiscovery = "discoveryClient"
 	indicatorNacos     = "nacosDiscovery"
+	compositeDiscovery = "discoveryComposite"
 )
 
 // provideIndicator adds the indicator that a constructor returns to the group.
@@ -21,32 +23,65 @@ func provideIndicator(constructor any) fx.Option {
 
 // discoveryIndicator is UP with the names of the services, from the start of
 // discovery on (B-R7), and DOWN while they cannot be had.
-func discoveryIndicator(c *discovery.Client) HealthIndicator {
-	return HealthIndicator{Name: indicatorDiscovery, Check: func(ctx context.Context) Health {
+func (s *settings) discoveryIndicator(c *discovery.Client) HealthIndicator {
+	p := &s.discovery.Client
+	check := func(ctx context.Context, details map[string]any) HealthStatus {
 		names, err := c.Services(ctx)
 		if err != nil {
-			return Health{Status: HealthDown}
+			return HealthDown
 		}
-		return Health{Status: HealthUp, Details: map[string]any{"services": append([]string{}, names...)}}
+		details["services"] = append([]string{}, names...)
+		return HealthUp
+	}
+	if !p.HealthIndicator.UseServicesQuery {
+		check = func(context.Context, map[string]any) HealthStatus {
+			for _, service := range c.State().Services {
+				if service.Snapshot != nil && service.Snapshot.Stale() && !service.Snapshot.Protected() {
+					return HealthDown
+				}
+			}
+			return HealthUp
+		}
+	}
+	composite := ""
+	if p.CompositeIndicator.Enabled {
+		composite = compositeDiscovery
+	}
+	return HealthIndicator{Name: indicatorDiscovery, composite: composite, Check: func(ctx context.Context) Health {
+		details := map[string]any{}
+		if p.HealthIndicator.IncludeDescription {
+			details["description"] = "services of " + strings.Join(p.Order, ", ")
+		}
+		h := Health{Status: check(ctx, details)}
+		if len(details) > 0 {
+			h.Details = details
+		}
+		return h
 	}}
 }
 
 // statusAsker is what [nacosIndicator] needs of the client of a Nacos server.
 type statusAsker interface {
 	ServerStatus(ctx context.Context) (string, error)
+	// LoginError is why the last login failed.
+	LoginError() error
 }
 
 // nacosIndicator says what the registry says of itself. Without being told to,
 // it has no say in readiness (B-R8).
 func nacosIndicator(c statusAsker, readiness bool) HealthIndicator {
 	return HealthIndicator{Name: indicatorNacos, Readiness: readiness, Check: func(ctx context.Context) Health {
+		h := Health{Status: HealthUnknown}
 		status, err := c.ServerStatus(ctx)
 		switch {
 		case err != nil, status == string(HealthDown):
-			return Health{Status: HealthDown}
+			h.Status = HealthDown
 		case status == string(HealthUp):
-			return Health{Status: HealthUp}
+			h.Status = HealthUp
 		}
-		return Health{Status: HealthUnknown}
+		if c.LoginError() != nil { // C-R10; the error itself is in the log
+			h.Details = map[string]any{"login": "failed"}
+		}
+		return h
 	}}
 }

@@ -13,17 +13,16 @@ import (
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
 )
 
-// newLogger returns the logger that the block logging describes.
-func newLogger(p LoggingProperties, w io.Writer) *slog.Logger {
-	level, err := parseLevel(p.Level)
-	if err != nil {
-		level = slog.LevelInfo // unreachable with validated properties
-	}
-	options := &slog.HandlerOptions{Level: level}
+// newLogger returns the loggers that the block logging describes.
+func newLogger(p LoggingProperties, w io.Writer) *Loggers {
+	options := &slog.HandlerOptions{Level: slog.LevelDebug - 1<<10} // the names filter
+	var h slog.Handler = slog.NewTextHandler(w, options)
 	if p.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+		h = slog.NewJSONHandler(w, options)
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	l := newLoggers(h)
+	l.configure(p, nil)
+	return l
 }
 
 func parseLevel(text string) (slog.Level, error) {
@@ -36,8 +35,10 @@ func parseLevel(text string) (slog.Level, error) {
 		return slog.LevelWarn, nil
 	case "error":
 		return slog.LevelError, nil
+	case "off":
+		return levelOff, nil
 	}
-	return 0, errors.New("must be debug, info, warn or error")
+	return 0, errors.New("must be debug, info, warn, error or off")
 }
 
 // logNotes says what reading the configuration found.

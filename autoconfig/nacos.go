@@ -1,6 +1,7 @@
 package autoconfig
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -15,19 +16,16 @@ import (
 // registry server, which logs in once for both.
 func nacosModule(s *settings) fx.Option {
 	opts := []fx.Option{
+		fx.Decorate(func(loggers *Loggers, l *slog.Logger) *slog.Logger {
+			return loggers.Named(cmp.Or(s.nacos.Discovery.LogName, loggerNaming), l)
+		}),
+		fx.Provide(func(c *nacosclient.Client, r *nacosregistry.Registry) *nacosParts { return &nacosParts{c, r} }),
 		fx.Provide(fx.Private,
 			func(lc fx.Lifecycle, logger *slog.Logger) (*nacosclient.Client, error) {
 				return newNacosClient(s, lc, logger)
 			},
-			func(c *nacosclient.Client) nacosregistry.Options {
-				return nacosregistry.Options{Client: c, AllowShortBeat: s.nacos.Discovery.AllowShortBeat}
-			},
-			func(c *nacosclient.Client) nacosdiscovery.Options {
-				push := s.nacos.Discovery.Push
-				return nacosdiscovery.Options{Client: c, Push: nacosdiscovery.Push{
-					Enabled: push.Enabled, Port: push.Port, AdvertiseIP: push.AdvertiseIP,
-				}}
-			},
+			s.nacosRegistry,
+			s.nacosSource,
 		),
 		nacosregistry.Module,
 		nacosdiscovery.Module,
@@ -40,20 +38,44 @@ func nacosModule(s *settings) fx.Option {
 	return fx.Module("nacos", opts...)
 }
 
-func newNacosClient(s *settings, lc fx.Lifecycle, logger *slog.Logger) (*nacosclient.Client, error) {
+// nacosRegistry is how to register over a client.
+func (s *settings) nacosRegistry(c *nacosclient.Client) nacosregistry.Options {
+	d := &s.nacos.Discovery
+	return nacosregistry.Options{
+		Client: c, AllowShortBeat: d.AllowShortBeat, Watch: nacosregistry.Watch{Enabled: d.Watch.Enabled},
+	}
+}
+
+// nacosSource is how to look up over a client.
+func (s *settings) nacosSource(c *nacosclient.Client) nacosdiscovery.Options {
+	push := s.nacos.Discovery.Push
+	return nacosdiscovery.Options{Client: c, Push: nacosdiscovery.Push{
+		Enabled: push.Enabled, Port: push.Port, AdvertiseIP: push.AdvertiseIP,
+	}}
+}
+
+// nacosClient is which registry to speak to, and how.
+func (s *settings) nacosClient() (nacosclient.Options, error) {
 	d := &s.nacos.Discovery
 	servers, _ := s.nacos.servers()
 	username, password := s.nacos.login()
 	tlsConfig, err := d.TLS.config()
+	return nacosclient.Options{
+		Servers: servers, Endpoint: d.Endpoint, EndpointPort: d.EndpointPort, ServerListRefresh: d.ServerListRefresh,
+		ContextPath: d.ContextPath, Namespace: d.Namespace,
+		Username: username, Password: password, AccessKey: d.AccessKey, SecretKey: d.SecretKey,
+		ConnectTimeout: d.ConnectTimeout, RequestTimeout: d.RequestTimeout, MaxRetries: d.MaxRetries,
+		AppName: s.application.Name, TLS: tlsConfig,
+	}, err
+}
+
+func newNacosClient(s *settings, lc fx.Lifecycle, logger *slog.Logger) (*nacosclient.Client, error) {
+	o, err := s.nacosClient()
 	if err != nil {
 		return nil, err
 	}
-	c, err := nacosclient.New(nacosclient.Options{
-		Servers: servers, ContextPath: d.ContextPath, Namespace: d.Namespace,
-		Username: username, Password: password,
-		ConnectTimeout: d.ConnectTimeout, RequestTimeout: d.RequestTimeout, MaxRetries: d.MaxRetries,
-		AppName: s.application.Name, TLS: tlsConfig, Logger: logger,
-	})
+	o.Logger = logger
+	c, err := nacosclient.New(o)
 	if err != nil {
 		return nil, err
 	}

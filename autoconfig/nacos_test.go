@@ -96,26 +96,29 @@ func TestNacosProperties_TheInnerBlockWins(t *testing.T) {
 	require.Equal(t, "inner2", user+password)
 }
 
-func TestLoadBalancer_WhatNacosEnabledMeans(t *testing.T) {
+func TestLoadBalancer_KnowsWhoIsCalling(t *testing.T) {
 	for name, c := range map[string]struct {
-		change    func(*LoadBalancerProperties)
-		algorithm string
-		prefer    bool
+		opts []fx.Option
+		want loadbalance.Options
 	}{
-		"defaults":       {func(*LoadBalancerProperties) {}, "weighted-random", true},
-		"off":            {func(p *LoadBalancerProperties) { p.Nacos.Enabled = false }, "round-robin", false},
-		"own algorithm":  {func(p *LoadBalancerProperties) { p.Algorithm = "random" }, "random", true},
-		"no preference":  {func(p *LoadBalancerProperties) { p.PreferSameCluster = false }, "weighted-random", false},
-		"off, algorithm": {func(p *LoadBalancerProperties) { p.Nacos.Enabled = false; p.Algorithm = "weighted-random" }, "weighted-random", false},
+		"defaults": {nil, loadbalance.Options{Cluster: "DEFAULT"}},
+		"placed": {
+			[]fx.Option{Property("cloud.nacos.discovery.cluster-name", "C"), Property("cloud.nacos.discovery.metadata.zone", "z")},
+			loadbalance.Options{Cluster: "C", Zone: "z"},
+		},
+		"named": {[]fx.Option{Property("application.instance-id", "one")}, loadbalance.Options{Cluster: "DEFAULT", InstanceID: "one"}},
 	} {
-		p := DefaultLoadBalancerProperties()
-		c.change(&p)
-		o, err := p.options("C")
-		require.NoError(t, err)
-		require.Equal(t, c.algorithm, o.Policy.Name(), name)
-		require.Equal(t, c.prefer, o.PreferSameCluster, name)
-		require.Equal(t, "C", o.Cluster)
+		var o loadbalance.Options
+		assembled(t, append(c.opts, ConfigYAML(quiet), Backend(newFakeRegistry()), fx.Populate(&o))...)
+		require.NotNil(t, o.Properties)
+		o.Properties = nil
+		require.Equal(t, c.want, o, name)
 	}
+	var o loadbalance.Options
+	assembled(t, ConfigYAML(quiet), Backend(newFakeRegistry()), fx.Populate(&o), Property("server.port", 8080))
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	require.Equal(t, host+":orders:8080", o.InstanceID, "the name, once the port is known before the start")
 }
 
 func TestTLS_Files(t *testing.T) {

@@ -18,14 +18,17 @@ import (
 type boot struct {
 	sources  config.Sources
 	blocks   []config.Block
+	declared []func(*boot)      // the blocks of the user's, to be read again
 	supplies []func() fx.Option // after the blocks are decoded
 	engine   *gin.Engine
 	listener net.Listener
-	logger   *slog.Logger
-	registry registry.ServiceRegistry
-	own      []discovery.Source
-	plain    []fx.Option
-	errs     []error // options that cannot be meant
+	// management is the listener of the management server.
+	management net.Listener
+	logger     *slog.Logger
+	registry   registry.ServiceRegistry
+	own        []discovery.Source
+	plain      []fx.Option
+	errs       []error // options that cannot be meant
 }
 
 func (b *boot) fail(text string) { b.errs = append(b.errs, errors.New(text)) }
@@ -99,7 +102,9 @@ func Default(key string, value any) fx.Option {
 // key, the value and its origin added.
 func Properties[T any](prefix string, defaults T) fx.Option {
 	return newBootOption("Properties", func(b *boot) {
-		properties(b, prefix, defaults)
+		declare := func(b *boot) { properties(b, prefix, defaults) }
+		b.declared = append(b.declared, declare)
+		declare(b)
 	})
 }
 
@@ -130,6 +135,16 @@ func Listener(l net.Listener) fx.Option {
 	return newBootOption("Listener", func(b *boot) {
 		if b.listener = l; l == nil {
 			b.fail("autoconfig.Listener: the listener is nil")
+		}
+	})
+}
+
+// ManagementListener serves the actuator on a listener of the application's own,
+// as [Listener] does for the web server.
+func ManagementListener(l net.Listener) fx.Option {
+	return newBootOption("ManagementListener", func(b *boot) {
+		if b.management = l; l == nil {
+			b.fail("autoconfig.ManagementListener: the listener is nil")
 		}
 	})
 }

@@ -121,7 +121,7 @@ func TestConditions_DecideWhatIsInTheGraph(t *testing.T) {
 			require.Same(t, g.Metrics, g.Registerer)
 			require.Same(t, g.Metrics, g.Gatherer)
 			require.Same(t, g.Bus, g.Publisher)
-			require.Equal(t, 5, text.count("msg=condition"), "the report")
+			require.Equal(t, 6, text.count("msg=condition"), "the report")
 		})
 	}
 }
@@ -149,13 +149,13 @@ func TestLogger_TheUsersWins(t *testing.T) {
 
 func TestLogger_LevelAndFormat(t *testing.T) {
 	text := &logText{}
-	l := newLogger(LoggingProperties{Level: "WARN", Format: "json"}, text)
+	l := newLogger(LoggingProperties{Level: "WARN", Format: "json"}, text).Logger(loggerRoot)
 	l.Info("unseen")
 	l.Warn("seen")
 	require.NotContains(t, text.String(), "unseen")
 	require.Contains(t, text.String(), `"msg":"seen"`)
 	_, err := New(alone, Property("logging.level", "loud"), Property("logging.format", "xml"))
-	require.EqualError(t, err, "logging.level: \"loud\" must be debug, info, warn or error (property)\nlogging.format: \"xml\" must be text or json (property)")
+	require.EqualError(t, err, "logging.level: \"loud\" must be debug, info, warn, error or off (property)\nlogging.format: \"xml\" must be text or json (property)")
 }
 
 func TestNew_LogsWhatWasReadAndWhatHasNoEffect(t *testing.T) {

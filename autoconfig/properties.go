@@ -3,6 +3,8 @@ package autoconfig
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,6 +14,17 @@ type ApplicationProperties struct {
 	// Name of the application, and of its service unless
 	// cloud.nacos.discovery.service says otherwise. Required to register.
 	Name string `mapstructure:"name"`
+	// InstanceID stands for this process where one of a service is to be told from
+	// the others; "" is host:name:port.
+	InstanceID string `mapstructure:"instance-id"`
+	// ReloadOnChange reads the configuration file again when it changed, on.
+	// SIGHUP and [App.Reload] do so whatever it says.
+	ReloadOnChange bool `mapstructure:"reload-on-change"`
+}
+
+// DefaultApplicationProperties returns the defaults of the block application.
+func DefaultApplicationProperties() ApplicationProperties {
+	return ApplicationProperties{ReloadOnChange: true}
 }
 
 // ShutdownMode says how the web server ends.
@@ -74,7 +87,11 @@ func (p *ServerProperties) Validate() error {
 // contextPath returns the context path with one leading and no trailing slash,
 // "" for none.
 func (p *ServerProperties) contextPath() string {
-	trimmed := strings.Trim(p.ContextPath, "/")
+	return plainPath(p.ContextPath)
+}
+
+func plainPath(path string) string {
+	trimmed := strings.Trim(path, "/")
 	if trimmed == "" {
 		return ""
 	}
@@ -83,8 +100,11 @@ func (p *ServerProperties) contextPath() string {
 
 // LoggingProperties is the block logging.
 type LoggingProperties struct {
-	// Level is debug, info (default), warn or error.
+	// Level is debug, info (default), warn, error or off.
 	Level string `mapstructure:"level"`
+	// Levels are those of single loggers by name, where they differ: web, registry,
+	// discovery, naming, loadbalancer, and the application's own; {}.
+	Levels map[string]string `mapstructure:"levels"`
 	// Format is text (default) or json.
 	Format string `mapstructure:"format"`
 }
@@ -99,6 +119,11 @@ func (p *LoggingProperties) Validate() error {
 	var errs []error
 	if _, err := parseLevel(p.Level); err != nil {
 		errs = append(errs, fmt.Errorf("level: %w", err))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Levels)) {
+		if _, err := parseLevel(p.Levels[name]); err != nil {
+			errs = append(errs, fmt.Errorf("levels.%s: %w", name, err))
+		}
 	}
 	if p.Format != "text" && p.Format != "json" {
 		errs = append(errs, errors.New("format: must be text or json"))

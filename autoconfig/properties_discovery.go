@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rollcall-go/rollcall/discovery"
 	"github.com/rollcall-go/rollcall/discovery/static"
 	"github.com/rollcall-go/rollcall/registry"
 )
@@ -22,12 +23,29 @@ type DiscoveryProperties struct {
 
 // DiscoveryClientProperties is the block cloud.discovery.client.
 type DiscoveryClientProperties struct {
-	// Order of the sources, [nacos, simple]; the first one with instances of a
-	// service answers. Sources of the application's own come by their names, those
-	// that are not listed last.
+	// CompositeIndicator puts the indicators of discovery together as
+	// discoveryComposite, on.
+	CompositeIndicator Switch `mapstructure:"composite-indicator"`
+	// HealthIndicator is about the indicator discoveryClient.
+	HealthIndicator DiscoveryIndicatorProperties `mapstructure:"health-indicator"`
+	// Order of the sources, [nacos, simple]. Sources of the application's own come
+	// by their names, those that are not listed last.
 	Order []string `mapstructure:"order"`
+	// Merge is first-non-empty (default): the first source in order that has
+	// instances of a service answers; or union: all sources together.
+	Merge discovery.Merge `mapstructure:"merge"`
 	// Simple is a fixed catalogue.
 	Simple SimpleDiscoveryProperties `mapstructure:"simple"`
+}
+
+// DiscoveryIndicatorProperties is the block
+// cloud.discovery.client.health-indicator.
+type DiscoveryIndicatorProperties struct {
+	// IncludeDescription names the sources in the details, off.
+	IncludeDescription bool `mapstructure:"include-description"`
+	// UseServicesQuery asks for the names of all services each time and shows them,
+	// on. Off asks nobody: it is DOWN while a list in use cannot be refreshed.
+	UseServicesQuery bool `mapstructure:"use-services-query"`
 }
 
 // SimpleDiscoveryProperties is the block cloud.discovery.client.simple.
@@ -58,19 +76,25 @@ const simpleSource = "simple"
 
 // DefaultDiscoveryProperties returns the defaults of the block cloud.discovery.
 func DefaultDiscoveryProperties() DiscoveryProperties {
-	return DiscoveryProperties{Enabled: true, Client: DiscoveryClientProperties{Order: []string{"nacos", simpleSource}}}
+	return DiscoveryProperties{Enabled: true, Client: DiscoveryClientProperties{
+		CompositeIndicator: Switch{true},
+		HealthIndicator:    DiscoveryIndicatorProperties{UseServicesQuery: true},
+		Order:              []string{"nacos", simpleSource},
+		Merge:              discovery.MergeFirstNonEmpty,
+	}}
 }
 
 // Validate reports every value that cannot work.
 func (p *DiscoveryProperties) Validate() error {
+	var errs []error
+	if m := p.Client.Merge; m != discovery.MergeFirstNonEmpty && m != discovery.MergeUnion {
+		errs = append(errs, fmt.Errorf("client.merge: must be %s or %s", discovery.MergeFirstNonEmpty, discovery.MergeUnion))
+	}
 	table, err := p.Client.table()
 	if err == nil {
 		_, err = static.New(table)
 	}
-	if err != nil {
-		return problemsOf("client.simple.instances", err)
-	}
-	return nil
+	return errors.Join(append(errs, problemsOf("client.simple.instances", err))...)
 }
 
 // table is the fixed catalogue as instances.

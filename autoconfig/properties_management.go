@@ -3,32 +3,59 @@ package autoconfig
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
 
 // Endpoints of the actuator that can be exposed.
 const (
-	endpointHealth     = "health"
-	endpointPrometheus = "prometheus"
+	endpointHealth          = "health"
+	endpointServiceRegistry = "serviceregistry"
+	endpointNacosDiscovery  = "nacosdiscovery"
+	endpointDiscovery       = "discovery"
+	endpointLoadBalancer    = "loadbalancer"
+	endpointConfigProps     = "configprops"
+	endpointMetrics         = "metrics"
+	endpointLoggers         = "loggers"
+	endpointPrometheus      = "prometheus"
 )
 
-var endpoints = []string{endpointHealth, endpointPrometheus}
+var endpoints = []string{
+	endpointHealth, endpointServiceRegistry, endpointNacosDiscovery, endpointDiscovery, endpointLoadBalancer,
+	endpointConfigProps, endpointMetrics, endpointLoggers, endpointPrometheus,
+}
 
 // ManagementProperties is the block management: the actuator.
 type ManagementProperties struct {
+	// Server says whether the actuator has a server of its own.
+	Server ManagementServerProperties `mapstructure:"server"`
 	// Endpoints says where the actuator is and what it shows.
 	Endpoints EndpointProperties `mapstructure:"endpoints"`
 	// Health says what the health answer is made of.
 	Health HealthProperties `mapstructure:"health"`
 }
 
+// ManagementServerProperties is the block management.server.
+type ManagementServerProperties struct {
+	// Port of a server for the actuator alone, -1: none, the web server has it. That
+	// of the web server means the same. 0 takes a free one.
+	Port int `mapstructure:"port"`
+	// Address that server listens on; "" is all of them.
+	Address string `mapstructure:"address"`
+	// ContextPath is a prefix of all its paths, before endpoints.base-path; "" is
+	// none.
+	ContextPath string `mapstructure:"context-path"`
+}
+
 // EndpointProperties is the block management.endpoints.
 type EndpointProperties struct {
-	// BasePath of the actuator on the web server, /actuator.
+	// BasePath of the actuator, /actuator.
 	BasePath string `mapstructure:"base-path"`
-	// Exposure lists what can be reached: health (default) and prometheus; "*" is
-	// all of them, an empty list none.
+	// Exposure lists what can be reached, health: health, serviceregistry,
+	// nacosdiscovery, discovery, loadbalancer, configprops, metrics, loggers and
+	// prometheus; "*" is all of them, an empty list none. Whoever reaches
+	// serviceregistry and loggers can change things.
 	Exposure []string `mapstructure:"exposure"`
 }
 
@@ -49,10 +76,14 @@ type Switch struct {
 	Enabled bool `mapstructure:"enabled"`
 }
 
+// defaultBasePath is where Spring's clients look for the actuator.
+const defaultBasePath = "/actuator"
+
 // DefaultManagementProperties returns the defaults of the block management.
 func DefaultManagementProperties() ManagementProperties {
 	return ManagementProperties{
-		Endpoints: EndpointProperties{BasePath: "/actuator", Exposure: []string{endpointHealth}},
+		Server:    ManagementServerProperties{Port: -1},
+		Endpoints: EndpointProperties{BasePath: defaultBasePath, Exposure: []string{endpointHealth}},
 		Health:    HealthProperties{DiscoveryClient: Switch{true}, NacosDiscovery: Switch{true}},
 	}
 }
@@ -60,6 +91,12 @@ func DefaultManagementProperties() ManagementProperties {
 // Validate reports every value that cannot work.
 func (p *ManagementProperties) Validate() error {
 	var errs []error
+	if p.Server.Port < -1 || p.Server.Port > math.MaxUint16 {
+		errs = append(errs, errors.New("server.port: must be 0 to 65535, or -1 for the web server's"))
+	}
+	if strings.ContainsAny(p.Server.ContextPath, "?#*: ") {
+		errs = append(errs, errors.New("server.context-path: must be a plain path such as /manage"))
+	}
 	if strings.ContainsAny(p.Endpoints.BasePath, "?#*: ") {
 		errs = append(errs, errors.New("endpoints.base-path: must be a plain path such as /actuator"))
 	}
@@ -79,9 +116,5 @@ func (p *ManagementProperties) exposes(id string) bool {
 // basePath returns the base path with one leading and no trailing slash, "" for
 // the root.
 func (p *ManagementProperties) basePath() string {
-	trimmed := strings.Trim(p.Endpoints.BasePath, "/")
-	if trimmed == "" {
-		return ""
-	}
-	return "/" + trimmed
+	return plainPath(p.Endpoints.BasePath)
 }

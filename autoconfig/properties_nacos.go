@@ -4,8 +4,10 @@ import (
 	"errors"
 	"math"
 	"net/netip"
+	"strings"
 	"time"
 
+	"github.com/rollcall-go/rollcall/discovery"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
@@ -31,6 +33,14 @@ type NacosDiscoveryProperties struct {
 	ServerAddr []string `mapstructure:"server-addr"`
 	Username   string   `mapstructure:"username"`
 	Password   string   `mapstructure:"password"`
+	// AccessKey and SecretKey sign each request, for registries that ask for it.
+	AccessKey string `mapstructure:"access-key"`
+	SecretKey string `mapstructure:"secret-key"`
+	// Endpoint is an address server, host[:port] or http(s)://host[:port]; its list
+	// of nodes takes the place of server-addr. "" is none.
+	Endpoint string `mapstructure:"endpoint"`
+	// EndpointPort completes an endpoint without a port, 8080.
+	EndpointPort int `mapstructure:"endpoint-port"`
 	// ContextPath stands before every path of the registry: "" is /nacos, "/" none.
 	ContextPath string `mapstructure:"context-path"`
 	// Namespace is the id of the namespace, not its display name; "" is public.
@@ -74,6 +84,28 @@ type NacosDiscoveryProperties struct {
 	FailFast bool `mapstructure:"fail-fast"`
 	// RegisterRetry are the pauses between those attempts.
 	RegisterRetry RegisterRetryProperties `mapstructure:"register-retry"`
+	// FailureTolerance keeps the last list of a service in use while the registry
+	// fails, on; off makes a lookup an error meanwhile.
+	FailureTolerance bool `mapstructure:"failure-tolerance-enabled"`
+	// FailureToleranceMaxAge ends that for lists older than this, 0s: never.
+	FailureToleranceMaxAge time.Duration `mapstructure:"failure-tolerance-max-age"`
+	// LoadCacheAtStart keeps the lists in files, and uses those of an earlier process
+	// while the registry cannot be asked, off.
+	LoadCacheAtStart bool `mapstructure:"naming-load-cache-at-start"`
+	// CacheDir is the folder of the files, which are written when it is set; "" is
+	// nacos/naming/<namespace> in the user's cache folder, when the files are needed.
+	CacheDir string `mapstructure:"naming-cache-dir"`
+	// SnapshotMaxAge is how old a file may be that is used without failure
+	// tolerance, 24h.
+	SnapshotMaxAge time.Duration `mapstructure:"snapshot-max-age"`
+	// Failover looks for the operator's switch and lists in the folder failover below
+	// the cache folder, off.
+	Failover bool `mapstructure:"failover-enabled"`
+	// EmptyProtection does not believe an empty answer for a service that had
+	// instances, off.
+	EmptyProtection bool `mapstructure:"naming-push-empty-protection"`
+	// EmptyProtectionTTL is for how long, 5m.
+	EmptyProtectionTTL time.Duration `mapstructure:"empty-protection-ttl"`
 	// MaxRetries is how often a request is sent at most to a registry of one node,
 	// 3; of several, each is asked once.
 	MaxRetries int `mapstructure:"naming-request-domain-max-retry-count"`
@@ -88,6 +120,19 @@ type NacosDiscoveryProperties struct {
 	MaxBackOff time.Duration `mapstructure:"max-back-off"`
 	// FirstFetchTimeout bounds the wait of the first caller of a service, 5s.
 	FirstFetchTimeout time.Duration `mapstructure:"first-fetch-timeout"`
+	// ServerListRefresh is how often the endpoint is asked again, and the names of
+	// the nodes are looked up again, 30s.
+	ServerListRefresh time.Duration `mapstructure:"server-list-refresh-interval"`
+	// Watch adopts weight and metadata that an operator changes at the registry,
+	// off.
+	Watch Switch `mapstructure:"watch"`
+	// HeartBeat publishes registry.Heartbeat events when the catalogue of services
+	// changed, off.
+	HeartBeat Switch `mapstructure:"heart-beat"`
+	// WatchDelay is the time between two looks at the catalogue for them, 30s.
+	WatchDelay time.Duration `mapstructure:"watch-delay"`
+	// LogName is the name of the registry client's logger; "" is naming.
+	LogName string `mapstructure:"log-name"`
 	// Push has the registry tell of changes over UDP.
 	Push PushProperties `mapstructure:"push"`
 	// TLS to the registry.
@@ -147,8 +192,15 @@ func DefaultNacosProperties() NacosProperties {
 			MaxRetries:        3,
 			ConnectTimeout:    3 * time.Second,
 			RequestTimeout:    5 * time.Second,
-			MaxBackOff:        60 * time.Second,
-			FirstFetchTimeout: 5 * time.Second,
+			MaxBackOff:        discovery.DefaultMaxBackOff,
+			FirstFetchTimeout: discovery.DefaultFirstFetchTimeout,
+
+			EndpointPort:       8080,
+			FailureTolerance:   true,
+			SnapshotMaxAge:     discovery.DefaultSnapshotMaxAge,
+			EmptyProtectionTTL: discovery.DefaultEmptyProtectionTTL,
+			ServerListRefresh:  30 * time.Second,
+			WatchDelay:         discovery.DefaultHeartbeatDelay,
 		},
 	}
 }
@@ -162,6 +214,12 @@ func (p *NacosProperties) Validate() error {
 	}
 	if math.IsNaN(d.Weight) || d.Weight < 0 || d.Weight > 10000 {
 		errs = append(errs, errors.New("discovery.weight: must be 0 to 10000"))
+	}
+	if d.EndpointPort < 1 || d.EndpointPort > math.MaxUint16 {
+		errs = append(errs, errors.New("discovery.endpoint-port: must be 1 to 65535"))
+	}
+	if (d.AccessKey == "") != (d.SecretKey == "") {
+		errs = append(errs, errors.New("discovery.access-key: needs secret-key, and secret-key needs it"))
 	}
 	if d.MaxRetries < 1 {
 		errs = append(errs, errors.New("discovery.naming-request-domain-max-retry-count: must be 1 or more"))
@@ -184,13 +242,21 @@ func (p *NacosProperties) Validate() error {
 		positive("discovery.first-fetch-timeout", d.FirstFetchTimeout),
 		positive("discovery.max-back-off", d.MaxBackOff),
 		notNegative("discovery.refresh-interval", d.RefreshInterval),
+		notNegative("discovery.failure-tolerance-max-age", d.FailureToleranceMaxAge),
+		positive("discovery.snapshot-max-age", d.SnapshotMaxAge),
+		positive("discovery.empty-protection-ttl", d.EmptyProtectionTTL),
+		positive("discovery.server-list-refresh-interval", d.ServerListRefresh),
+		positive("discovery.watch-delay", d.WatchDelay),
 	)
 	return errors.Join(errs...)
 }
 
 // servers, username and password are the effective ones: those of the block
-// discovery before the common ones.
+// discovery before the common ones. With an address server there are none.
 func (p *NacosProperties) servers() (addresses []string, key string) {
+	if p.Discovery.Endpoint != "" {
+		return nil, "cloud.nacos.discovery.endpoint"
+	}
 	if len(p.Discovery.ServerAddr) > 0 {
 		return p.Discovery.ServerAddr, "cloud.nacos.discovery.server-addr"
 	}
@@ -202,4 +268,13 @@ func (p *NacosProperties) login() (username, password string) {
 		return p.Discovery.Username, p.Discovery.Password
 	}
 	return p.Username, p.Password
+}
+
+// describe names the registry for log lines.
+func (p *NacosProperties) describe() string {
+	if endpoint := p.Discovery.Endpoint; endpoint != "" {
+		return endpoint
+	}
+	servers, _ := p.servers()
+	return strings.Join(servers, ",")
 }

@@ -22,6 +22,9 @@ type ServiceRegistryProperties struct {
 type AutoRegistrationProperties struct {
 	// Enabled registers the application, on.
 	Enabled bool `mapstructure:"enabled"`
+	// RegisterManagement tells callers in the metadata where the actuator is when
+	// management.server.port is set, on.
+	RegisterManagement bool `mapstructure:"register-management"`
 	// FailFast makes the start fail when there is no registry to register with,
 	// off. It says nothing about a call to the registry that fails: that is
 	// cloud.nacos.discovery.fail-fast.
@@ -45,16 +48,20 @@ type AutoRegistrationProperties struct {
 func DefaultServiceRegistryProperties() ServiceRegistryProperties {
 	d := registry.DefaultAutoOptions()
 	return ServiceRegistryProperties{AutoRegistration: AutoRegistrationProperties{
-		Enabled:           d.Enabled,
-		RegisterWhen:      d.When,
-		InitialStatus:     d.InitialStatus,
-		DeregisterTimeout: d.DeregisterTimeout,
+		Enabled:            d.Enabled,
+		RegisterManagement: true,
+		RegisterWhen:       d.When,
+		InitialStatus:      d.InitialStatus,
+		DeregisterTimeout:  d.DeregisterTimeout,
 	}}
 }
 
 // InetUtilsProperties is the block cloud.inetutils: which address is registered
 // when none is configured.
 type InetUtilsProperties struct {
+	// DefaultHostname stands for the host's name when the system knows none,
+	// localhost.
+	DefaultHostname string `mapstructure:"default-hostname"`
 	// DefaultIPAddress is taken when no interface has a usable one, 127.0.0.1.
 	DefaultIPAddress string `mapstructure:"default-ip-address"`
 	// IgnoredInterfaces are regular expressions for whole names of interfaces that
@@ -76,7 +83,7 @@ type InetUtilsProperties struct {
 // DefaultInetUtilsProperties returns the defaults of the block cloud.inetutils.
 func DefaultInetUtilsProperties() InetUtilsProperties {
 	d := netaddr.DefaultOptions()
-	return InetUtilsProperties{DefaultIPAddress: d.DefaultIP, IgnoredInterfaces: d.IgnoredInterfaces, PodIPEnv: d.PodIPEnv}
+	return InetUtilsProperties{DefaultHostname: "localhost", DefaultIPAddress: d.DefaultIP, IgnoredInterfaces: d.IgnoredInterfaces, PodIPEnv: d.PodIPEnv}
 }
 
 // upperStatus makes the declared status case-insensitive, as Spring has it.

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 
 	"go.uber.org/fx"
 
-	"github.com/rollcall-go/rollcall/discovery"
-	"github.com/rollcall-go/rollcall/loadbalance"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
@@ -71,37 +68,6 @@ func (r *registrar) health() (h Health, ok bool) {
 	return h, true
 }
 
-// parts are what has to be constructed before the web server, so that it is
-// closed after it; each is nil when its condition does not hold.
-type parts struct {
-	fx.In
-
-	Bus          *EventBus
-	Registrar    *registrar
-	Discovery    *discovery.Client                 `optional:"true"`
-	Balancer     *loadbalance.LoadBalancer         `optional:"true"`
-	HTTPClient   *loadbalance.HTTPClient           `optional:"true"`
-	Registration *registry.AutoServiceRegistration `optional:"true"`
-}
-
-// constructParts is the first of the invokes at the root. The registration gets
-// to hear of the web server.
-func constructParts(s *settings) func(parts) error {
-	return func(p parts) error {
-		if p.Registration == nil {
-			if s.serviceRegistry.AutoRegistration.FailFast {
-				return errNoRegistration
-			}
-			return nil
-		}
-		p.Registrar.registration = p.Registration
-		Subscribe(p.Bus, func(ctx context.Context, e registry.WebServerStarted) error {
-			return s.explainFailFast(p.Registration.OnWebServerStarted(ctx, e))
-		})
-		return nil
-	}
-}
-
 // errNoRegistration is what auto-registration.fail-fast asks for.
 var errNoRegistration = errors.New("cloud.service-registry.auto-registration.fail-fast: there is no registry to register with; " +
 	"switch registering on, give a registry (autoconfig.Backend), or set fail-fast to false")
@@ -126,15 +92,23 @@ func (s *settings) explainFailFast(err error) error {
 // registrationModule provides what part registry needs besides a registry. The
 // lines about registering say with which Nacos, when it is one.
 func registrationModule(s *settings, nacos bool) fx.Option {
-	registration := registry.Module
-	if nacos {
-		servers, _ := s.nacos.servers()
-		registration = fx.Module("registration", registry.Module, fx.Decorate(func(l *slog.Logger) *slog.Logger {
-			return l.With("registry", strings.Join(servers, ","))
-		}))
-	}
-	return fx.Options(registration, fx.Provide(
-		func(logger *slog.Logger) (registry.Registration, error) { return newRegistration(s, logger) },
+	opts := []fx.Option{registry.Module, fx.Decorate(func(loggers *Loggers, l *slog.Logger) *slog.Logger {
+		l = loggers.Named(loggerRegistry, l)
+		if nacos {
+			l = l.With("registry", s.nacos.describe())
+		}
+		return l
+	})}
+	provided := []any{
+		func(l *slog.Logger) (*offer, error) { return newOffer(s, l) },
+		func(o *offer) registry.Registration { return o.registration(s) },
 		s.autoOptions,
-	))
+	}
+	if s.management.Server.Port >= 0 && s.serviceRegistry.AutoRegistration.RegisterManagement {
+		provided = append(provided, fx.Annotate(
+			func(i *inside) registry.Customizer { return managementCustomizer(s, i) },
+			fx.ResultTags(`group:"registration.customizer"`),
+		))
+	}
+	return fx.Options(fx.Module("registration", opts...), fx.Provide(provided...))
 }

@@ -36,22 +36,40 @@ func (s *settings) address() netaddr.Options {
 	}
 }
 
-// newRegistration is what this application offers, but for a port that only the
-// web server knows. One log line says how the address was chosen (B-R2).
-func newRegistration(s *settings, logger *slog.Logger) (registry.Registration, error) {
-	d := &s.nacos.Discovery
+// offer makes what this application offers of its properties. The address is
+// chosen once, and again only when something about it was configured anew: a
+// change of the weight must not move an instance whose network has changed.
+type offer struct {
+	logger *slog.Logger
+	choice netaddr.Choice
+}
+
+// newOffer chooses the address. One log line says how (B-R2).
+func newOffer(s *settings, logger *slog.Logger) (*offer, error) {
+	o := &offer{logger: logger}
+	return o, o.choose(s)
+}
+
+func (o *offer) choose(s *settings) error {
 	choice, err := netaddr.Select(s.address(), netaddr.System{})
 	if err != nil {
-		return registry.Registration{}, fmt.Errorf("choose the address to register: %w", err)
+		return fmt.Errorf("choose the address to register: %w", err)
 	}
-	choice.Log(context.Background(), logger)
-	i := registry.NewInstance(s.serviceID(), choice.IP, max(d.Port, 0))
+	choice.Log(context.Background(), o.logger)
+	o.choice = choice
+	return nil
+}
+
+// registration is what is offered, but for a port that only the web server knows.
+func (o *offer) registration(s *settings) registry.Registration {
+	d := &s.nacos.Discovery
+	i := registry.NewInstance(s.serviceID(), o.choice.IP, max(d.Port, 0))
 	i.Cluster = cmp.Or(d.ClusterName, registry.DefaultCluster)
 	i.Weight = d.Weight
 	i.Enabled = d.InstanceEnabled
 	i.Ephemeral = d.Ephemeral
-	i.Metadata = metadata(d, choice.IPv6)
-	return registry.Registration{Instance: i}, nil
+	i.Metadata = metadata(d, o.choice.IPv6)
+	return registry.Registration{Instance: i}
 }
 
 // metadata is the user's, with what is added by itself (client-behaviour B.3).

@@ -171,7 +171,7 @@ func TestValidation_AcrossBlocksNamesKeyAndValue(t *testing.T) {
 		},
 		"algorithm": {
 			[]fx.Option{Property("cloud.loadbalancer.algorithm", "best")},
-			`cloud.loadbalancer.algorithm: "best" unknown load balancing policy "best", there are weighted-random, round-robin and random (property)`,
+			`cloud.loadbalancer.algorithm: "best" must be one of weighted-random, round-robin, random, weighted-round-robin, least-active, p2c, consistent-hash (property)`,
 		},
 		"simple instances": {
 			[]fx.Option{Property("cloud.discovery.client.simple.instances", `{"users":[{"uri":"ftp://x"},{"host":"h"}]}`)},

@@ -26,6 +26,8 @@ func childMain() {
 	switch os.Getenv(childEnv) {
 	case "serve":
 		Run(ConfigYAML(quiet), Backend(newFakeRegistry()), started)
+	case "reload":
+		Run(ConfigYAML(quiet), Backend(newFakeRegistry()), started)
 	case "drain":
 		Run(ConfigYAML(quiet), Backend(newFakeRegistry()), started, Property("cloud.service-registry.auto-registration.drain", "1h"))
 	case "slow start":

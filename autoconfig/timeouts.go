@@ -6,6 +6,9 @@ import "time"
 // the clients, which is bounded to two seconds as well.
 const stopReserve = 2 * time.Second
 
+// managementShutdown is what requests to the actuator's own server get to finish.
+const managementShutdown = time.Second
+
 // startTimeout bounds a start, fx's default: a registry that does not answer is
 // given up within it. fx.StartTimeout exchanges it.
 const startTimeout = 15 * time.Second
@@ -21,6 +24,9 @@ func (s *settings) shutdownTime() time.Duration {
 // stopTimeout is what all of a stop may take (A-R8). fx.StopTimeout exchanges it.
 func (s *settings) stopTimeout() time.Duration {
 	timeout := s.shutdownTime() + stopReserve
+	if s.managementServer().holds {
+		timeout += managementShutdown
+	}
 	if s.registration().holds {
 		timeout += s.autoOptions().StopBudget()
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
@@ -16,13 +18,21 @@ import (
 func (s *settings) validate(c *config.Config, ownBackend bool) {
 	if s.nacosBackend(ownBackend).holds {
 		servers, key := s.nacos.servers()
-		err := nacosclient.Options{Servers: servers, ContextPath: s.nacos.Discovery.ContextPath}.Validate()
+		d := &s.nacos.Discovery
+		err := nacosclient.Options{
+			Servers: servers, Endpoint: d.Endpoint, EndpointPort: d.EndpointPort, ContextPath: d.ContextPath,
+		}.Validate()
 		report(c, key, err)
 		if _, err := s.nacos.Discovery.TLS.config(); err != nil {
 			key, reason, _ := strings.Cut(err.Error(), ": ")
 			c.Problem("cloud.nacos.discovery.tls."+key, reason)
 		}
 	}
+	if s.discoveryClient().holds {
+		_, err := s.disk()
+		report(c, "cloud.nacos.discovery.naming-cache-dir", err)
+	}
+	s.validateClients(c)
 	if !s.registration().holds {
 		return
 	}
@@ -52,6 +62,19 @@ func (s *settings) validateNames(c *config.Config) {
 	}
 	if _, err := wire.ParseCluster(d.ClusterName); d.ClusterName != "" && err != nil {
 		c.Problem("cloud.nacos.discovery.cluster-name", "must be a cluster name: letters, digits and -")
+	}
+}
+
+// validateClients finds services that are configured twice: their names are the
+// same in any case.
+func (s *settings) validateClients(c *config.Config) {
+	seen := map[string]string{}
+	for _, id := range slices.Sorted(maps.Keys(s.loadbalancer.Clients)) {
+		folded := strings.ToLower(id)
+		if first, twice := seen[folded]; twice {
+			c.Problem("cloud.loadbalancer.clients."+id, "is the same service as "+first)
+		}
+		seen[folded] = id
 	}
 }
 

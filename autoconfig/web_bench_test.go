@@ -26,7 +26,10 @@ func TestMount_Allocations(t *testing.T) {
 // BenchmarkEngine is a request through the context path, the middlewares and gin
 // to a handler that does nothing.
 func BenchmarkEngine(b *testing.B) {
-	e, err := newEngine(slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	e, err := newEngine(engineParams{
+		Registerer: prometheus.NewRegistry(), Tracing: &tracing{},
+		Loggers: newLoggers(slog.DiscardHandler), Logger: slog.New(slog.DiscardHandler),
+	})
 	require.NoError(b, err)
 	e.GET("/users/:id", func(*gin.Context) {})
 	h := mount("/shop", e)

@@ -28,6 +28,8 @@ const (
 type WebServerOptions struct {
 	// Properties are the block server.
 	Properties ServerProperties
+	// Namespace is that of the event, "" for the application's own server.
+	Namespace string
 	// Handler answers; it sees paths without the context path.
 	Handler http.Handler
 	// Listener is listened on instead of address and port, and closed with the
@@ -104,7 +106,7 @@ func (s *WebServer) Start(ctx context.Context) error {
 	}
 	ln, err := s.listen(ctx)
 	if err != nil {
-		return fmt.Errorf("web server: %w", err)
+		return fmt.Errorf("%s: %w", s.name(), err)
 	}
 	if s.options.Wrap != nil {
 		ln = s.options.Wrap(ln)
@@ -114,18 +116,26 @@ func (s *WebServer) Start(ctx context.Context) error {
 	s.addr, s.listener = ln.Addr(), timed
 	s.mu.Unlock()
 	go s.serve(timed)
-	s.logger.Info("web server listens", "address", ln.Addr().String(), "context-path", s.options.Properties.contextPath(),
+	s.logger.Info(s.name()+" listens", "address", ln.Addr().String(), "context-path", s.options.Properties.contextPath(),
 		"tls", s.options.Properties.SSL.Enabled())
 	if s.options.Publisher == nil {
 		return nil
 	}
-	if err := s.options.Publisher.Publish(ctx, registry.WebServerStarted{Addr: ln.Addr()}); err != nil {
+	if err := s.options.Publisher.Publish(ctx, registry.WebServerStarted{Namespace: s.options.Namespace, Addr: ln.Addr()}); err != nil {
 		// Nobody else takes a half started server back.
 		_ = s.server.Close()
 		<-s.served
 		return err
 	}
 	return nil
+}
+
+// name is for messages.
+func (s *WebServer) name() string {
+	if s.options.Namespace != "" {
+		return s.options.Namespace + " server"
+	}
+	return "web server"
 }
 
 func (s *WebServer) listen(ctx context.Context) (net.Listener, error) {
@@ -149,7 +159,7 @@ func (s *WebServer) serve(ln net.Listener) {
 	if errors.Is(err, http.ErrServerClosed) || s.closing.Load() {
 		return
 	}
-	s.logger.Error("web server ended unexpectedly", "error", err)
+	s.logger.Error(s.name()+" ended unexpectedly", "error", err)
 	if s.options.OnFailure != nil {
 		s.options.OnFailure(err)
 	}

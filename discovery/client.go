@@ -34,6 +34,11 @@ type Client struct {
 	opt     Options
 	metrics *metrics
 	polls   *planner
+	// events follows the lists for the publisher, disk for the files; disk and
+	// failover are nil when they are off.
+	events   *follower
+	disk     *disk
+	failover *failover
 
 	// ctx is the life of the client; everything it starts ends with it.
 	ctx    context.Context
@@ -47,6 +52,7 @@ type Client struct {
 	mu      sync.Mutex
 	closed  bool
 	polling bool
+	unknown int
 	owned   sync.WaitGroup
 
 	closing  sync.Once
@@ -54,7 +60,8 @@ type Client struct {
 }
 
 // New returns a client over the options' sources. It asks them nothing yet and
-// starts no goroutine: that happens with the first question.
+// starts no goroutine: that happens with the first question, but for the failover
+// switch and the heartbeat where they are on.
 func New(o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("discovery options: %w", err)
@@ -63,7 +70,7 @@ func New(o Options) (*Client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Client{opt: o, polls: newPlanner(), ctx: ctx, cancel: cancel}
 	c.entries.Store(&map[registry.ServiceID]*entry{})
-	metrics, err := newMetrics(o.Registerer, c.countStale)
+	metrics, err := newMetrics(o.Registerer, c.countStale, c.countProtected)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("register discovery metrics: %w", err)
@@ -73,6 +80,21 @@ func New(o Options) (*Client, error) {
 		if n, ok := s.(Notifier); ok {
 			n.Notify(func(l Listing) { c.push(i, l) })
 		}
+	}
+	c.events = newFollower(nil, false)
+	if o.Publisher != nil {
+		c.events.handle = c.tellChange
+	}
+	if o.Disk.Dir != "" {
+		c.disk = newDisk(o, metrics.file)
+	}
+	if o.Disk.Failover {
+		c.failover = newFailover(o)
+		c.checkFailover()
+		c.run(c.watchFailover)
+	}
+	if o.Heartbeat.Enabled {
+		c.run(c.beat)
 	}
 	return c, nil
 }
@@ -93,22 +115,37 @@ func (c *Client) ID(name string) registry.ServiceID {
 // Snapshot returns what is known about a service. Only the first question about
 // a service waits, for the context or Options.FirstFetchTimeout at most;
 // concurrent ones share one fetch. When that fails its error is returned and the
-// next caller asks again (client rule C-R11). Afterwards Snapshot is a look-up
-// and never fails: a source that is down shows in the snapshot's StaleSince and
-// Err. After Close it returns [ErrClosed].
+// next caller asks again (client rule C-R11), unless there is a list on the disk.
+// Afterwards Snapshot is a look-up and fails only where Options.FailureTolerance
+// says so: a source that is down shows in the snapshot's StaleSince and Err. After
+// Close it returns [ErrClosed].
 func (c *Client) Snapshot(ctx context.Context, id registry.ServiceID) (*Snapshot, error) {
 	id = id.Normalize()
-	if e := (*c.entries.Load())[id]; e != nil {
-		if s := e.current.Load(); s != nil {
-			e.touch()
-			return s, nil
-		}
+	s := c.cached(id)
+	var err error
+	if s == nil {
+		s, err = c.first(ctx, id)
 	}
-	s, err := c.first(ctx, id)
+	if err == nil && s.Stale() {
+		err = c.tolerate(s)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("discover %s: %w", id, err)
 	}
 	return s, nil
+}
+
+// cached returns what is known already, without a lock; nil when that is nothing.
+func (c *Client) cached(id registry.ServiceID) *Snapshot {
+	e := (*c.entries.Load())[id]
+	if e == nil {
+		return nil
+	}
+	s := e.current.Load()
+	if s != nil {
+		e.touch()
+	}
+	return s
 }
 
 // first waits for the first snapshot of a service.
@@ -258,6 +295,10 @@ func (c *Client) lockEntry(id registry.ServiceID) (*entry, error) {
 		}
 		e.mu.Lock()
 		if !e.dropped {
+			if e.fresh && e.override != nil {
+				c.plan(e, 0) // nobody waits for a fetch while there is a list
+			}
+			e.fresh = false
 			return e, nil
 		}
 		// It was dropped between the look-up and the lock: there is a newer one
@@ -277,6 +318,10 @@ func (c *Client) entry(id registry.ServiceID) (*entry, error) {
 		return e, nil
 	}
 	e := newEntry(id)
+	if c.failover != nil && c.failover.lists[id] != nil {
+		e.override = c.failover.lists[id]
+		e.show(time.Now())
+	}
 	entries := make(map[registry.ServiceID]*entry, len(old)+1)
 	maps.Copy(entries, old)
 	entries[id] = e
@@ -290,6 +335,10 @@ func (c *Client) drop(e *entry) {
 	c.polls.remove(e)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if e.unknown {
+		e.unknown = false
+		c.unknown--
+	}
 	old := *c.entries.Load()
 	if old[e.id] != e {
 		return // the client was closed
@@ -297,6 +346,25 @@ func (c *Client) drop(e *entry) {
 	entries := maps.Clone(old)
 	delete(entries, e.id)
 	c.entries.Store(&entries)
+}
+
+// admit counts a service without subscribers among those that nobody knows, if it
+// has no instance; false when there are too many of them.
+func (c *Client) admit(e *entry, empty bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case empty == e.unknown:
+	case !empty:
+		e.unknown = false
+		c.unknown--
+	case c.unknown >= c.opt.MaxUnknown:
+		return false
+	default:
+		e.unknown = true
+		c.unknown++
+	}
+	return true
 }
 
 // run starts a goroutine that Close waits for; false when it is too late.
@@ -310,10 +378,13 @@ func (c *Client) run(f func()) bool {
 	return true
 }
 
-func (c *Client) countStale() float64 {
+func (c *Client) countStale() float64     { return c.count((*Snapshot).Stale) }
+func (c *Client) countProtected() float64 { return c.count((*Snapshot).Protected) }
+
+func (c *Client) count(is func(*Snapshot) bool) float64 {
 	n := 0
 	for _, e := range *c.entries.Load() {
-		if s := e.current.Load(); s != nil && s.Stale() {
+		if s := e.current.Load(); s != nil && is(s) {
 			n++
 		}
 	}

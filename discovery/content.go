@@ -30,6 +30,9 @@ func compareIdentity(a, b registry.Instance) int {
 // sameContent compares two arranged lists by everything that matters to a
 // caller (client rule C-R12). Comparing needs no hash and cannot collide.
 func sameContent(a, b []registry.Instance) bool {
+	if len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] {
+		return true
+	}
 	return slices.EqualFunc(a, b, func(a, b registry.Instance) bool {
 		return compareIdentity(a, b) == 0 &&
 			a.Healthy == b.Healthy && a.Enabled == b.Enabled &&
@@ -37,4 +40,32 @@ func sameContent(a, b []registry.Instance) bool {
 			math.Float64bits(a.Weight) == math.Float64bits(b.Weight) &&
 			maps.Equal(a.Metadata, b.Metadata)
 	})
+}
+
+// differences compares two arranged lists. What was added and modified is of the
+// new one.
+func differences(old, now []registry.Instance) (added, removed, modified []registry.Instance) {
+	for len(old) > 0 || len(now) > 0 {
+		var order int
+		switch {
+		case len(old) == 0:
+			order = 1
+		case len(now) == 0:
+			order = -1
+		default:
+			order = compareIdentity(old[0], now[0])
+		}
+		switch {
+		case order < 0:
+			removed, old = append(removed, old[0]), old[1:]
+		case order > 0:
+			added, now = append(added, now[0]), now[1:]
+		default:
+			if !sameContent(old[:1], now[:1]) {
+				modified = append(modified, now[0])
+			}
+			old, now = old[1:], now[1:]
+		}
+	}
+	return added, removed, modified
 }

@@ -83,7 +83,10 @@ func (s *fakeSource) Fetch(ctx context.Context, id registry.ServiceID) (discover
 }
 
 func (s *fakeSource) Services(ctx context.Context, _, group string) ([]string, error) {
-	l, err := s.answer(ctx, orders)
+	s.mu.Lock()
+	answer := s.answer
+	s.mu.Unlock()
+	l, err := answer(ctx, orders)
 	if err != nil {
 		return nil, err
 	}

@@ -7,16 +7,22 @@ const (
 	outcomeList  = "list"
 	outcomeEmpty = "empty"
 	outcomeError = "error"
+
+	diskWritten = "written"
+	diskFailed  = "failed"
+	diskCorrupt = "corrupt"
 )
 
 // metrics counts in any case and shows itself where there is a registerer.
 type metrics struct {
 	registerer prometheus.Registerer
 	fetches    *prometheus.CounterVec
+	files      *prometheus.CounterVec
 	stale      prometheus.GaugeFunc
+	protected  prometheus.GaugeFunc
 }
 
-func newMetrics(r prometheus.Registerer, countStale func() float64) (*metrics, error) {
+func newMetrics(r prometheus.Registerer, countStale, countProtected func() float64) (*metrics, error) {
 	m := &metrics{
 		registerer: r,
 		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -27,19 +33,34 @@ func newMetrics(r prometheus.Registerer, countStale func() float64) (*metrics, e
 			Name: "rollcall_discovery_stale_services",
 			Help: "Services whose last list is in use because they cannot be refreshed.",
 		}, countStale),
+		protected: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rollcall_discovery_protected_services",
+			Help: "Services whose last list is in use because an empty answer is not believed yet.",
+		}, countProtected),
+		files: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_discovery_list_files_total",
+			Help: "Files with lists of services, by outcome (written, failed, corrupt).",
+		}, []string{"outcome"}),
 	}
 	if r == nil {
 		return m, nil
 	}
-	if err := r.Register(m.fetches); err != nil {
-		return nil, err
-	}
-	if err := r.Register(m.stale); err != nil {
-		r.Unregister(m.fetches)
-		return nil, err
+	for n, c := range m.all() {
+		if err := r.Register(c); err != nil {
+			for _, registered := range m.all()[:n] {
+				r.Unregister(registered)
+			}
+			return nil, err
+		}
 	}
 	return m, nil
 }
+
+func (m *metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.fetches, m.files, m.stale, m.protected}
+}
+
+func (m *metrics) file(outcome string) { m.files.WithLabelValues(outcome).Inc() }
 
 func (m *metrics) fetched(source string, instances int, err error) {
 	outcome := outcomeList
@@ -54,7 +75,8 @@ func (m *metrics) fetched(source string, instances int, err error) {
 
 func (m *metrics) unregister() {
 	if m.registerer != nil {
-		m.registerer.Unregister(m.fetches)
-		m.registerer.Unregister(m.stale)
+		for _, c := range m.all() {
+			m.registerer.Unregister(c)
+		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
+
+	"github.com/rollcall-go/rollcall/registry"
 )
 
 // Module provides the *Client over all sources of the value group
@@ -24,6 +26,7 @@ type Params struct {
 	Options    Options               `optional:"true"`
 	Sources    []Source              `group:"discovery.sources"`
 	Logger     *slog.Logger          `optional:"true"`
+	Publisher  registry.Publisher    `optional:"true"`
 	Registerer prometheus.Registerer `optional:"true"`
 }
 
@@ -34,6 +37,9 @@ func newFromParams(p Params) (*Client, error) {
 	o.Sources = slices.Concat(o.Sources, p.Sources)
 	if o.Logger == nil {
 		o.Logger = p.Logger
+	}
+	if o.Publisher == nil {
+		o.Publisher = p.Publisher
 	}
 	if o.Registerer == nil {
 		o.Registerer = p.Registerer

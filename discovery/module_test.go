@@ -36,6 +36,17 @@ func TestModule_ProvidesTheClientOverTheGroupInOrderAndClosesIt(t *testing.T) {
 	}
 }
 
+func TestModule_PublishesToTheGraphsPublisher(t *testing.T) {
+	told := make(chan any, 1)
+	publisher := registry.PublisherFunc(func(_ context.Context, event any) error { told <- event; return nil })
+	var client *discovery.Client
+	app := fxtest.New(t, fx.NopLogger, discovery.Module, inGroup(newFake(inst(1))),
+		fx.Provide(func() registry.Publisher { return publisher }), fx.Populate(&client)).RequireStart()
+	snapshot(t, client)
+	require.IsType(t, registry.InstancesChanged{}, <-told)
+	app.RequireStop()
+}
+
 func TestModule_WithoutSourcesDoesNotStart(t *testing.T) {
 	app := fx.New(fx.NopLogger, discovery.Module, fx.Invoke(func(*discovery.Client) {}))
 	require.ErrorContains(t, app.Err(), "at least one is needed")

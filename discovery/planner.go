@@ -50,6 +50,16 @@ func (p *planner) remove(e *entry) {
 	}
 }
 
+// dueAt returns when the entry is due; zero when it is not planned.
+func (p *planner) dueAt(e *entry) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e.index == notPlanned {
+		return time.Time{}
+	}
+	return e.due
+}
+
 // next takes out the first entry if it is due; otherwise it returns how long to
 // wait for it, and false when there is nothing to wait for.
 func (p *planner) next(now time.Time) (e *entry, wait time.Duration, ok bool) {

@@ -2,12 +2,7 @@ package discovery
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
 	"time"
-
-	"github.com/rollcall-go/rollcall/registry"
 )
 
 const (
@@ -37,7 +32,7 @@ func (c *Client) push(source int, l Listing) {
 		e.mu.Unlock()
 		return
 	}
-	if len(c.opt.Sources) > 1 && (source > 0 || len(l.Instances) == 0) {
+	if len(c.opt.Sources) > 1 && (c.opt.Merge == MergeUnion || source > 0 || len(l.Instances) == 0) {
 		// Only the whole order of the sources can say whether this is the answer.
 		c.refetch(e)
 		e.mu.Unlock()
@@ -45,13 +40,17 @@ func (c *Client) push(source int, l Listing) {
 	}
 	e.pushes++
 	now := time.Now()
-	changed, recovered := e.accept(l, source, now)
-	current := e.current.Load()
+	a := answer{
+		instances: l.Instances, cacheFor: l.CacheFor,
+		suppliers: sourceSet(0).with(source), origin: c.opt.Sources[source].Name(),
+	}
+	f := e.accept(a, c.opt.EmptyProtection.limit(), now)
+	c.follow(e, f, now)
 	if e.flight == nil {
-		c.plan(e, c.interval(l.CacheFor))
+		c.plan(e, c.pause(e, now))
 	}
 	e.mu.Unlock()
-	c.logAccepted(current, changed, recovered)
+	c.logEffect(f)
 }
 
 // refetch has the entry's list fetched at once. Its lock is held.
@@ -111,101 +110,83 @@ func (c *Client) takeOff(e *entry, landed func()) bool {
 func (c *Client) refresh(e *entry, f *flight) {
 	defer close(f.done)
 	e.mu.Lock()
-	supplier, pushes := e.supplier, e.pushes
+	suppliers, parts, pushes, first := e.suppliers, e.parts, e.pushes, e.known == nil
 	e.mu.Unlock()
 
 	timeout := refreshTimeout
-	if supplier == noSupplier {
+	if first {
 		timeout = c.opt.FirstFetchTimeout
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, timeout)
-	l, source, err := c.ask(ctx, e.id, supplier)
+	a, err := c.ask(ctx, e.id, suppliers, parts)
 	cancel()
 	if c.ctx.Err() != nil {
 		f.err = ErrClosed
 		return
 	}
+	var saved *savedList
+	if err != nil && first {
+		saved = c.saved(e.id)
+	}
 
 	e.mu.Lock()
 	now := time.Now()
 	e.flight = nil
-	pause := c.interval(l.CacheFor)
-	var changed, recovered, broke bool
+	var done effect
 	switch {
+	case err != nil && e.known == nil && saved != nil:
+		done = e.restore(*saved, err, now)
 	case err != nil:
-		broke = e.fail(err, now)
-		pause = c.backOff(e.failures)
+		done = e.fail(err, now)
 	case e.pushes != pushes:
 		// A push overtook the answer.
-		e.failures = 0
+		e.failures, e.lastErr = 0, nil
+		done.snapshot = e.current.Load()
 	default:
-		changed, recovered = e.accept(l, source, now)
+		done = e.accept(a, c.opt.EmptyProtection.limit(), now)
 	}
+	c.follow(e, done, now)
+	pause := c.pause(e, now)
 	if e.again {
 		e.again, pause = false, 0
 	}
-	current := e.current.Load()
-	if f.snapshot = current; current == nil {
+	if f.snapshot = done.snapshot; f.snapshot == nil {
 		f.err = err
 	}
-	if len(e.subscriptions) == 0 && current == nil || e.idle(now) {
+	alone := len(e.subscriptions) == 0
+	admitted := c.admit(e, alone && f.snapshot != nil && len(f.snapshot.Instances) == 0)
+	if alone && (f.snapshot == nil || !admitted) || e.idle(now) {
 		c.drop(e)
 	} else {
 		c.plan(e, pause)
 	}
 	e.mu.Unlock()
-	c.logAccepted(current, changed, recovered)
-	if broke {
-		c.opt.Logger.Warn("the last list of a service stays in use, it cannot be refreshed",
-			slog.String("service", e.id.String()), slog.Any("error", err))
+	c.logEffect(done)
+}
+
+// follow has those hear of a list who follow all lists: the events and the disk.
+// The entry's lock is held.
+func (c *Client) follow(e *entry, f effect, now time.Time) {
+	if f.changed {
+		c.events.note(c, e)
+	}
+	if c.disk != nil && e.known != nil && !e.known.Stale() && (f.renewed || now.Sub(e.saved) > c.disk.touchEvery) {
+		e.saved = now
+		c.disk.changes.note(c, e)
 	}
 }
 
-// ask asks the sources in order for the first non-empty list and returns the
-// index of the one that had it.
-//
-// A failing source is passed over only while it is not the one whose list is in
-// use: an outage keeps the old list rather than replace it by a lower source's
-// (client rule C-R11). For the same reason an empty answer is believed only when
-// every source answered.
-func (c *Client) ask(ctx context.Context, id registry.ServiceID, supplier int) (Listing, int, error) {
-	var errs []error
-	var empty Listing
-	emptyFrom := noSupplier
-	for i, s := range c.opt.Sources {
-		l, err := c.askOne(ctx, s, id, len(c.opt.Sources)-i)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("fetch from %s: %w", s.Name(), err))
-			if i == supplier || ctx.Err() != nil {
-				break
-			}
-			continue
-		}
-		if len(l.Instances) > 0 {
-			return l, i, nil
-		}
-		if emptyFrom == noSupplier {
-			empty, emptyFrom = l, i
-		}
+// pause is the time until the next fetch of an entry. Its lock is held.
+func (c *Client) pause(e *entry, now time.Time) time.Duration {
+	if e.failures > 0 {
+		return c.backOff(e.failures)
 	}
-	if len(errs) > 0 {
-		return Listing{}, noSupplier, errors.Join(errs...)
+	pause := c.interval(e.cacheFor)
+	if !e.emptySince.IsZero() {
+		// Not later than the end of the protection.
+		pause = min(pause, max(0, c.opt.EmptyProtection.limit()-now.Sub(e.emptySince)))
 	}
-	return empty, emptyFrom, nil
-}
-
-// askOne fetches from one source and leaves the others that are still to be
-// asked their share of the time: one that never answers must not be taken for
-// all.
-func (c *Client) askOne(ctx context.Context, s Source, id registry.ServiceID, left int) (Listing, error) {
-	if deadline, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
-		defer cancel()
-	}
-	l, err := s.Fetch(ctx, id)
-	c.metrics.fetched(s.Name(), len(l.Instances), err)
-	return l, err
+	return pause
 }
 
 // interval is the pause after a good answer. An empty one is no reason to ask
@@ -229,14 +210,4 @@ func (c *Client) backOff(n int) time.Duration {
 
 func (c *Client) shorten(d time.Duration) time.Duration {
 	return d - time.Duration(c.opt.Rand()*jitter*float64(d))
-}
-
-func (c *Client) logAccepted(s *Snapshot, changed, recovered bool) {
-	if recovered {
-		c.opt.Logger.Info("a service can be refreshed again", slog.String("service", s.Service.String()))
-	}
-	if changed {
-		c.opt.Logger.Debug("list changed", slog.String("service", s.Service.String()),
-			slog.Uint64("revision", s.Revision), slog.Int("instances", len(s.Instances)))
-	}
 }

@@ -46,21 +46,37 @@ func (d *directory) similar(ctx context.Context, id registry.ServiceID) (most []
 		return nil, 0 // someone is asking; this caller has an error to report
 	}
 	defer d.mu.Unlock()
-	fresh := time.Since(d.at) < directoryAge
-	if fresh && d.asked == id {
-		return slices.Clone(d.most), len(d.names)
+	if d.refresh(ctx, id) || d.asked != id {
+		d.asked, d.most = id, mostSimilar(id.Name, d.names)
 	}
-	if !fresh || d.asked.Namespace != id.Namespace || d.asked.Group != id.Group {
-		ctx, cancel := context.WithTimeout(ctx, directoryTimeout)
-		defer cancel()
-		names, err := d.discovery.ServicesIn(ctx, id.Namespace, id.Group)
-		if err != nil {
-			names = nil // the message lists none, for as long as it would have listed these
-		}
-		d.names, d.at = names, time.Now()
-	}
-	d.asked, d.most = id, mostSimilar(id.Name, d.names)
 	return slices.Clone(d.most), len(d.names)
+}
+
+// has reports whether a service is listed. It may wait for the names.
+func (d *directory) has(ctx context.Context, id registry.ServiceID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.refresh(ctx, id) {
+		d.asked, d.most = id, mostSimilar(id.Name, d.names)
+	}
+	_, found := slices.BinarySearch(d.names, id.Name)
+	return found
+}
+
+// refresh asks for the names in the service's group unless they are at hand. The
+// lock is held.
+func (d *directory) refresh(ctx context.Context, id registry.ServiceID) bool {
+	if time.Since(d.at) < directoryAge && d.asked.Namespace == id.Namespace && d.asked.Group == id.Group {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, directoryTimeout)
+	defer cancel()
+	names, err := d.discovery.ServicesIn(ctx, id.Namespace, id.Group)
+	if err != nil {
+		names = nil // the message lists none, for as long as it would have listed these
+	}
+	d.names, d.at = names, time.Now()
+	return true
 }
 
 func mostSimilar(name string, names []string) []string {

@@ -20,7 +20,7 @@ type NoInstanceError struct {
 	// is counted under the first that applies, disabled before weightless before
 	// unhealthy.
 	Unhealthy, Disabled, Weightless int
-	// Filtered counts the rest: those that [Options].Filters left out.
+	// Filtered counts the rest: those that filters and stages left out.
 	Filtered int
 	// Similar holds a few names of services that do exist in that namespace and
 	// group, the most similar first, when the service itself is not known.
@@ -73,7 +73,7 @@ func (l *LoadBalancer) noInstance(ctx context.Context, s *discovery.Snapshot) er
 		switch i := &s.Instances[i]; {
 		case !i.Enabled:
 			e.Disabled++
-		case effectiveWeight(i.Weight) <= 0:
+		case !(Weight(i) > 0):
 			e.Weightless++
 		case !i.Healthy:
 			e.Unhealthy++

@@ -95,3 +95,61 @@ func ExampleLoadBalancer_Do() {
 	// talk to 127.0.0.1 on 9 in any protocol
 	// <nil>
 }
+
+func ExampleProperties() {
+	client := discover("192.0.2.1:8080")
+	defer client.Close()
+	p := loadbalance.DefaultProperties()
+	p.Outlier.Enabled = true
+	p.Clients = map[string]map[string]any{
+		"order-service": {"algorithm": "p2c", "retry": map[string]any{"retryable-status-codes": "502,503"}},
+	}
+	balancer, err := loadbalance.New(loadbalance.Options{Discovery: client, Properties: &p})
+	if err != nil {
+		panic(err)
+	}
+	defer balancer.Close()
+
+	chosen, err := balancer.Choose(context.Background(), balancer.ID("order-service"))
+	if err != nil {
+		panic(err)
+	}
+	chosen.Done(loadbalance.Outcome{StatusCode: http.StatusOK})
+	state, _ := balancer.State(balancer.ID("order-service"))
+	fmt.Println(state.Algorithm, state.Chain)
+
+	p.Outlier.Enabled = false
+	p.Subset.Size = 0
+	fmt.Println(balancer.Reconfigure(p))
+	// Output:
+	// p2c [usable outlier same-cluster retry-aware]
+	// cloud.loadbalancer.subset.size: must be 1 or more
+}
+
+func ExampleRequestStage() {
+	client := discover("192.0.2.1:8080")
+	defer client.Close()
+	tenant := loadbalance.RequestStage("tenant",
+		func(r *loadbalance.Request) string { return r.Header.Get("X-Tenant") },
+		func(i *registry.Instance) string { return i.Metadata["tenant"] },
+		false)
+	p := loadbalance.DefaultProperties()
+	p.Chain = []string{loadbalance.StageUsable, "tenant", loadbalance.StageZone}
+	balancer, err := loadbalance.New(loadbalance.Options{
+		Discovery: client, Properties: &p, Stages: []loadbalance.Stage{tenant},
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer balancer.Close()
+
+	chosen, err := balancer.ChooseFor(context.Background(), loadbalance.Request{
+		Service: balancer.ID("order-service"),
+		Header:  http.Header{"X-Tenant": {"acme"}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(chosen.Instance.Address())
+	// Output: 192.0.2.1:8080
+}

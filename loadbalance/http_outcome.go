@@ -5,16 +5,17 @@ import (
 	"io"
 	"net/http"
 	"sync/atomic"
+	"time"
 )
 
 // reportEnd has the outcome reported when the response's body has been read or
 // closed, since until then the instance is at work for this call. A response
 // without a body has ended already.
-func reportEnd(resp *http.Response, done func(Outcome)) {
+func reportEnd(resp *http.Response, done func(Outcome), latency time.Duration) {
 	if done == nil {
 		return
 	}
-	outcome := Outcome{StatusCode: resp.StatusCode}
+	outcome := Outcome{StatusCode: resp.StatusCode, Latency: latency}
 	if resp.Body == nil || resp.Body == http.NoBody {
 		done(outcome)
 		return

@@ -364,6 +364,8 @@ func TestOutcome_IsToldOnceWhateverTheCallerDoes(t *testing.T) {
 			require.NoError(t, err)
 			c.use(resp.Body)
 			policy.requireEnded(t, 1)
+			require.Positive(t, policy.outcomes[0].Latency)
+			policy.outcomes[0].Latency = 0
 			require.Equal(t, loadbalance.Outcome{StatusCode: http.StatusOK}, policy.outcomes[0])
 		})
 	}

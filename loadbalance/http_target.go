@@ -2,7 +2,6 @@ package loadbalance
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -20,7 +19,8 @@ const (
 // target reads whom a URL calls. It returns false for one that names a machine
 // and not a service: an IP literal, localhost, or any host with a port, since an
 // instance's port comes from its registration. Every other host is a service
-// id, dots and underscores included. With the scheme lb it must be one.
+// id, dots and underscores included, unless http.balanced-hosts lists those that
+// are. With the scheme lb it must be one.
 //
 // A group other than the client's is written as Nacos writes it,
 // "lb://GROUP@@name/path", which net/url reads as user information.
@@ -31,7 +31,7 @@ func (l *LoadBalancer) target(u *url.URL) (registry.ServiceID, bool, error) {
 			return registry.ServiceID{}, false, fmt.Errorf("%s://%s does not name a service", schemeLB, u.Host)
 		}
 	case schemeHTTP, schemeHTTPS:
-		if !isServiceName(u.Host) {
+		if only := l.config.Load().balanced; !isServiceName(u.Host) || only != nil && !only[strings.ToLower(u.Host)] {
 			return registry.ServiceID{}, false, nil
 		}
 	default:
@@ -68,7 +68,7 @@ func groupOf(user *url.Userinfo) (string, bool) {
 
 // address returns an outgoing copy of the request that goes to the instance. It
 // shares everything with the original that a transport only reads.
-func (t *Transport) address(original *http.Request, i *registry.Instance) *http.Request {
+func address(original *http.Request, chosen Result, preserveHost bool) *http.Request {
 	copies := &struct {
 		http.Request
 		url.URL
@@ -76,23 +76,23 @@ func (t *Transport) address(original *http.Request, i *registry.Instance) *http.
 	out, u := &copies.Request, &copies.URL
 	out.URL = u
 	switch {
-	case i.Secure():
+	case chosen.Instance.Secure():
 		u.Scheme = schemeHTTPS
 	case u.Scheme == schemeLB:
 		u.Scheme = schemeHTTP
 	}
-	u.Host = i.Address()
-	if i.Port <= 0 {
-		// The scheme's own port; only the brackets of IPv6 remain to be kept.
-		u.Host = strings.TrimSuffix(net.JoinHostPort(strings.Trim(i.IP, "[]"), ""), ":")
+	if chosen.endpoint != nil {
+		u.Host = chosen.endpoint.host
+	} else {
+		u.Host = hostOf(chosen.Instance)
 	}
 	if _, ok := groupOf(u.User); ok {
 		dropGroup(out)
 	}
 	switch {
-	case out.Host == "" && t.opt.PreserveHost:
+	case out.Host == "" && preserveHost:
 		out.Host = original.URL.Host
-	case out.Host == original.URL.Host && !t.opt.PreserveHost:
+	case out.Host == original.URL.Host && !preserveHost:
 		// http.NewRequest fills in the service's name, which the instance's own
 		// virtual hosts do not know. A host that the caller set stays.
 		out.Host = ""

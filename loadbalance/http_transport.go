@@ -4,25 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"github.com/rollcall-go/rollcall/registry"
 )
 
-// DefaultMaxNextInstances is how many further instances a failed call goes to
-// (Spring's max-retries-on-next-service-instance).
-const DefaultMaxNextInstances = 1
-
-// maxUnsent bounds the attempts of one call that did not get as far as a
-// connection. They are free of side effects and usually fast, and after a
-// rolling restart or the loss of a rack several in a row are to be expected; but
-// a caller should not wait for a hundred dead addresses.
-const maxUnsent = 5
-
-// TransportOptions configures a [Transport]; the zero value is the default.
+// TransportOptions configures a [Transport]; the zero value is the default. When
+// the balancer was given [Properties], these decide for each service, and of the
+// options only Transformers counts.
 type TransportOptions struct {
+	// Transformers change requests on their way to an instance, by their Order.
+	Transformers []Transformer
 	// PreserveHost sends the service's name in the Host header instead of the
 	// instance's address.
 	PreserveHost bool
@@ -53,24 +52,29 @@ type TransportOptions struct {
 // A call that could not be connected goes to another instance, whatever its
 // method, since nothing was sent (client rule D-R8); one that failed later does
 // so only when it is idempotent and its body can be had again (client rule
-// D-R7). No call is repeated once there is a response, or when its context has
-// ended, and bodies are never buffered.
+// D-R7), or when the properties say more. No call is repeated once a response was
+// handed out, or when its context has ended, and bodies are never buffered.
 type Transport struct {
-	balancer *LoadBalancer
-	base     http.RoundTripper
-	opt      TransportOptions
+	balancer     *LoadBalancer
+	transformers []Transformer
+	options      callSettings // for a balancer without properties
+
+	// base makes the connections; nil: one of bases, by the service's settings.
+	base  http.RoundTripper
+	bases sync.Map // of BaseTransportOptions to *http.Transport
 }
 
 // NewTransport returns a transport by name over base, which makes the
-// connections; nil is [NewBaseTransport] with its defaults.
+// connections; nil is [NewBaseTransport] with what the balancer's properties say
+// for the service, or its defaults.
 func NewTransport(l *LoadBalancer, base http.RoundTripper, o TransportOptions) *Transport {
-	if base == nil {
-		base = NewBaseTransport(BaseTransportOptions{})
+	p := DefaultProperties()
+	p.PreserveHost = o.PreserveHost
+	p.Retry.Enabled, p.Retry.OnConnectError = !o.DisableRetry, !o.DisableConnectRetry
+	if o.MaxNextInstances > 0 {
+		p.Retry.MaxNext = o.MaxNextInstances
 	}
-	if o.MaxNextInstances == 0 {
-		o.MaxNextInstances = DefaultMaxNextInstances
-	}
-	return &Transport{balancer: l, base: base, opt: o}
+	return &Transport{balancer: l, base: base, transformers: inTransformOrder(o.Transformers), options: newCallSettings(p)}
 }
 
 // CloseIdleConnections closes those of the base transport.
@@ -78,6 +82,32 @@ func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
+	t.bases.Range(func(_, base any) bool {
+		base.(*http.Transport).CloseIdleConnections()
+		return true
+	})
+}
+
+// baseFor returns what makes the connections of a service.
+func (t *Transport) baseFor(o BaseTransportOptions) http.RoundTripper {
+	if t.base != nil {
+		return t.base
+	}
+	if base, ok := t.bases.Load(o); ok {
+		return base.(*http.Transport)
+	}
+	// A configuration's values are few; what no service uses any more closes its
+	// idle connections by itself.
+	base, _ := t.bases.LoadOrStore(o, NewBaseTransport(o))
+	return base.(*http.Transport)
+}
+
+// settings returns those that count for a call.
+func (t *Transport) settings(chosen Result) *callSettings {
+	if t.balancer.configured.Load() {
+		return &chosen.settings.call
+	}
+	return &t.options
 }
 
 // RoundTrip sends the request as [Transport] describes. An error of a balanced
@@ -85,7 +115,7 @@ func (t *Transport) CloseIdleConnections() {
 // [*CallError] that tells which instances were tried.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL == nil {
-		return t.base.RoundTrip(req) // which has the error for it
+		return t.baseFor(t.options.http).RoundTrip(req) // which has the error for it
 	}
 	id, balanced, err := t.balancer.target(req.URL)
 	switch {
@@ -93,9 +123,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, err
 	case !balanced:
-		return t.base.RoundTrip(req)
+		return t.baseFor(t.direct()).RoundTrip(req)
 	}
-	chosen, err := t.balancer.Choose(req.Context(), id)
+	chosen, err := t.balancer.ChooseFor(req.Context(), Request{Service: id, Method: req.Method, Header: req.Header, URL: req.URL})
 	if err != nil {
 		closeBody(req)
 		return nil, err
@@ -103,37 +133,67 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.call(req, id, chosen)
 }
 
+// direct returns the common settings of connections.
+func (t *Transport) direct() BaseTransportOptions {
+	if !t.balancer.configured.Load() {
+		return t.options.http
+	}
+	return t.balancer.config.Load().connections
+}
+
 // call makes the attempts, from the first chosen instance on.
 func (t *Transport) call(req *http.Request, id registry.ServiceID, chosen Result) (*http.Response, error) {
+	set := t.settings(chosen)
+	s := t.balancer.services.get(id.Normalize())
+	if s != nil && set.retry.enabled {
+		s.budget.earn(set.retry.budget)
+	}
 	body := outgoingBody{request: req}
 	defer body.settle()
-	out := t.address(req, chosen.Instance)
-	out.Body = body.first(!t.opt.DisableRetry)
+	rest := body.first(set.retry.enabled)
 	var tried attempts
 	for {
-		resp, err := t.base.RoundTrip(out)
-		if err == nil {
-			reportEnd(resp, chosen.Done)
+		out := address(req, chosen, set.preserveHost)
+		out.Body = rest
+		out, err := t.transform(out, req, chosen, set)
+		if err != nil {
+			if rest != nil {
+				_ = rest.Close() // the call has failed for a better reason
+			}
+			chosen.discard()
+			return nil, newCallError(id, tried.instances, err)
+		}
+		var began time.Time
+		if chosen.Done != nil {
+			began = time.Now()
+		}
+		resp, err := t.baseFor(set.http).RoundTrip(out)
+		var latency time.Duration
+		if chosen.Done != nil {
+			latency = time.Since(began)
+		}
+		if err == nil && !slices.Contains(set.retry.statusCodes, resp.StatusCode) {
+			reportEnd(resp, chosen.Done, latency)
 			return resp, nil
 		}
-		if chosen.Done != nil {
-			chosen.Done(Outcome{Err: err})
+		if err != nil && chosen.Done != nil {
+			chosen.Done(Outcome{Err: err, Latency: latency})
 		}
-		tried.add(chosen.Instance, !t.opt.DisableConnectRetry && isConnectError(err))
-		again, ok := t.next(req, id, &tried)
-		if !ok {
+		tried.add(chosen.Instance, err != nil && set.retry.connect && isConnectError(err))
+		again, rest2, ok := t.again(req, id, s, &tried, chosen, &body, err)
+		switch {
+		case !ok && err != nil:
 			return nil, newCallError(id, tried.instances, err)
-		}
-		rest, ok := body.next()
-		if !ok {
-			if again.Done != nil {
-				again.Done(Outcome{Err: errNotUsed})
+		case !ok:
+			reportEnd(resp, chosen.Done, latency)
+			return resp, nil
+		case err == nil:
+			drop(resp)
+			if chosen.Done != nil {
+				chosen.Done(Outcome{StatusCode: resp.StatusCode, Latency: latency})
 			}
-			return nil, newCallError(id, tried.instances, err)
 		}
-		chosen = again
-		out = t.address(req, chosen.Instance)
-		out.Body = rest
+		chosen, rest = again, rest2
 	}
 }
 
@@ -141,61 +201,89 @@ func (t *Transport) call(req *http.Request, id registry.ServiceID, chosen Result
 type attempts struct {
 	instances []*registry.Instance
 	unsent    int  // how many could not be connected
-	harmless  bool // the last one could not
+	places    int  // how many choices led to one that was sent
+	here      int  // how many the last choice led to
+	sentHere  bool // one of them was sent
+	staying   bool // the next attempt is at the same instance without a choice
+	harmless  bool // the last one could not be connected
+	pauses    *backoff.ExponentialBackOff
 }
 
 func (a *attempts) add(i *registry.Instance, unsent bool) {
+	if !a.staying {
+		a.here, a.sentHere = 0, false
+	}
 	a.instances = append(a.instances, i)
+	a.here++
 	a.harmless = unsent
-	if unsent {
-		a.unsent++
-	}
-}
-
-// next chooses the instance for another attempt; false when there is to be none.
-func (t *Transport) next(req *http.Request, id registry.ServiceID, tried *attempts) (Result, bool) {
-	sent := len(tried.instances) - tried.unsent
 	switch {
-	case t.opt.DisableRetry, req.Context().Err() != nil:
-		return Result{}, false
-	case sent > t.opt.MaxNextInstances, tried.unsent >= maxUnsent:
-		return Result{}, false
-	case !tried.harmless && !isIdempotent(req):
-		return Result{}, false
+	case unsent:
+		a.unsent++
+	case !a.sentHere:
+		a.sentHere = true
+		a.places++
 	}
-	chosen, chooseErr := t.balancer.Choose(req.Context(), id, tried.instances...)
-	if chooseErr != nil {
-		return Result{}, false // the call's own error says more
-	}
-	r := Request{Tried: tried.instances}
-	if r.wasTried(chosen.Instance) {
-		if chosen.Done != nil {
-			chosen.Done(Outcome{Err: errNotUsed})
-		}
-		return Result{}, false
-	}
-	return chosen, true
 }
 
-// isConnectError reports whether no connection could be made, so that nothing
-// was sent.
-func isConnectError(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+// again chooses the instance for another attempt and takes the body for it; false
+// when there is to be none. The error of the last attempt is nil when a response
+// counts as failed.
+func (t *Transport) again(req *http.Request, id registry.ServiceID, s *state, tried *attempts, before Result, body *outgoingBody, err error) (Result, io.ReadCloser, bool) {
+	set := t.settings(before)
+	retry := &set.retry
+	switch {
+	case !retry.enabled, req.Context().Err() != nil, tried.unsent >= maxUnsent:
+		return Result{}, nil, false
+	case !tried.harmless && !retry.permits(req, err):
+		return Result{}, nil, false
+	}
+	chosen, ok := t.next(req, id, tried, before, retry)
+	if !ok {
+		return Result{}, nil, false
+	}
+	if !tried.harmless && s != nil && !s.budget.spend(retry.budget) {
+		chosen.discard()
+		return Result{}, nil, false
+	}
+	if tried.pauses == nil {
+		tried.pauses = retry.pauses()
+	}
+	if !retry.wait(req.Context(), tried.pauses) {
+		chosen.discard()
+		return Result{}, nil, false
+	}
+	rest, ok := body.next()
+	if !ok {
+		chosen.discard()
+		return Result{}, nil, false
+	}
+	return chosen, rest, true
 }
 
-// isIdempotent goes by RFC 9110, 9.2.2, and the headers by which net/http lets a
-// caller vouch for others.
-func isIdempotent(req *http.Request) bool {
-	switch req.Method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
-		return true
+// next chooses the instance for another attempt: the same while it may be tried
+// again, else another.
+func (t *Transport) next(req *http.Request, id registry.ServiceID, tried *attempts, before Result, retry *retrySettings) (Result, bool) {
+	r := Request{Service: id, Tried: tried.instances, Method: req.Method, Header: req.Header, URL: req.URL}
+	tried.staying = !tried.harmless && tried.here <= retry.same
+	if tried.staying {
+		return t.balancer.chooseSame(req.Context(), r, before), true
 	}
-	_, vouched := req.Header["Idempotency-Key"]
-	if !vouched {
-		_, vouched = req.Header["X-Idempotency-Key"]
+	if tried.places > retry.next {
+		return Result{}, false
 	}
-	return vouched
+	chosen, err := t.balancer.ChooseFor(req.Context(), r)
+	if err == nil && (!chosen.settings.avoidTried || !r.wasTried(chosen.Instance)) {
+		return chosen, true
+	}
+	if err == nil {
+		chosen.discard()
+	}
+	// A connection that was refused is refused again, unless there is no other
+	// place to go and the configuration wants to insist.
+	if tried.staying = tried.harmless && tried.here <= retry.same; tried.staying {
+		return t.balancer.chooseSame(req.Context(), r, before), true
+	}
+	return Result{}, false // the call's own error says more
 }
 
 func closeBody(req *http.Request) {

@@ -3,9 +3,7 @@ package loadbalance
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
-
-	"github.com/rollcall-go/rollcall/registry"
+	"strings"
 )
 
 // Rand returns a uniform number in [0, 1) and is safe for concurrent use.
@@ -26,14 +24,24 @@ func (r Rand) below(n int) int {
 
 // Names of the policies, as configurations write them (client rule D-R2).
 const (
-	PolicyWeightedRandom = "weighted-random"
-	PolicyRoundRobin     = "round-robin"
-	PolicyRandom         = "random"
+	PolicyWeightedRandom     = "weighted-random"
+	PolicyRoundRobin         = "round-robin"
+	PolicyRandom             = "random"
+	PolicyWeightedRoundRobin = "weighted-round-robin"
+	PolicyLeastActive        = "least-active"
+	PolicyP2C                = "p2c"
+	PolicyConsistentHash     = "consistent-hash"
 )
 
+var policyNames = []string{
+	PolicyWeightedRandom, PolicyRoundRobin, PolicyRandom, PolicyWeightedRoundRobin,
+	PolicyLeastActive, PolicyP2C, PolicyConsistentHash,
+}
+
 // PolicyByName returns the policy that a configuration names. The empty name is
-// [PolicyWeightedRandom]; the error of an unknown one lists those there are. A
-// nil rand is math/rand/v2's.
+// [PolicyWeightedRandom]; the error of an unknown one lists those there are.
+// [PolicyConsistentHash] cannot be had by its name alone, see [ConsistentHash].
+// A nil rand is math/rand/v2's.
 func PolicyByName(name string, rand Rand) (Policy, error) {
 	switch name {
 	case "", PolicyWeightedRandom:
@@ -42,21 +50,16 @@ func PolicyByName(name string, rand Rand) (Policy, error) {
 		return RoundRobin(rand), nil
 	case PolicyRandom:
 		return Random(rand), nil
+	case PolicyWeightedRoundRobin:
+		return WeightedRoundRobin(rand), nil
+	case PolicyLeastActive:
+		return LeastActive(rand), nil
+	case PolicyP2C:
+		return P2C(rand), nil
+	case PolicyConsistentHash:
+		return nil, fmt.Errorf("load balancing policy %q needs a hash key", name)
 	}
-	return nil, fmt.Errorf("unknown load balancing policy %q, there are %s, %s and %s",
-		name, PolicyWeightedRandom, PolicyRoundRobin, PolicyRandom)
+	last := len(policyNames) - 1
+	return nil, fmt.Errorf("unknown load balancing policy %q, there are %s and %s",
+		name, strings.Join(policyNames[:last], ", "), policyNames[last])
 }
-
-// wasTried reports whether an earlier attempt of the call went to the instance.
-// The list may have been refreshed in between, so the address counts and not
-// the pointer.
-func (r *Request) wasTried(i *registry.Instance) bool {
-	return slices.ContainsFunc(r.Tried, func(t *registry.Instance) bool {
-		return t == i || t.IP == i.IP && t.Port == i.Port && t.Cluster == i.Cluster
-	})
-}
-
-// none picks nothing.
-type none struct{}
-
-func (none) Pick(*Request) (Result, error) { return Result{}, ErrNoInstance }

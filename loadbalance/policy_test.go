@@ -35,7 +35,10 @@ func weighted(weights ...float64) []*registry.Instance {
 func seeded() loadbalance.Rand { return rand.New(rand.NewPCG(1, 2)).Float64 }
 
 func policies(r loadbalance.Rand) []loadbalance.Policy {
-	return []loadbalance.Policy{loadbalance.WeightedRandom(r), loadbalance.RoundRobin(r), loadbalance.Random(r)}
+	return []loadbalance.Policy{
+		loadbalance.WeightedRandom(r), loadbalance.RoundRobin(r), loadbalance.Random(r),
+		loadbalance.WeightedRoundRobin(r), loadbalance.LeastActive(r), loadbalance.P2C(r),
+	}
 }
 
 // shares picks 20,000 times and returns percentages by port.
@@ -59,8 +62,10 @@ func TestDR2_PoliciesByName(t *testing.T) {
 	def, err := loadbalance.PolicyByName("", nil)
 	require.NoError(t, err)
 	require.Equal(t, loadbalance.PolicyWeightedRandom, def.Name())
-	_, err = loadbalance.PolicyByName("least-active", nil)
-	require.ErrorContains(t, err, `"least-active", there are weighted-random, round-robin and random`)
+	_, err = loadbalance.PolicyByName("fastest", nil)
+	require.ErrorContains(t, err, `"fastest", there are weighted-random, round-robin, random, weighted-round-robin, least-active, p2c and consistent-hash`)
+	_, err = loadbalance.PolicyByName(loadbalance.PolicyConsistentHash, nil)
+	require.ErrorContains(t, err, "needs a hash key")
 }
 
 func TestDR2_SharesOfTraffic(t *testing.T) {
@@ -161,7 +166,7 @@ func TestPolicies_Property(t *testing.T) {
 		}
 		for _, p := range policies(func() float64 { return at }) {
 			got, err := p.Build(list).Pick(&loadbalance.Request{Tried: tried})
-			byWeight := p.Name() == loadbalance.PolicyWeightedRandom
+			byWeight := p.Name() != loadbalance.PolicyRoundRobin && p.Name() != loadbalance.PolicyRandom
 			if len(list) == 0 || byWeight && positive == 0 {
 				if !errors.Is(err, loadbalance.ErrNoInstance) {
 					t.Fatalf("%s: got %v", p.Name(), err)
@@ -204,6 +209,9 @@ func TestDR14_PickAllocatesNothing(t *testing.T) {
 		i.Weight = 1.5
 	}
 	for _, p := range policies(nil) {
+		if p.Name() == loadbalance.PolicyLeastActive || p.Name() == loadbalance.PolicyP2C {
+			continue // these count by themselves outside of a balancer
+		}
 		picker := p.Build(list)
 		for name, r := range map[string]*loadbalance.Request{"first attempt": {}, "second attempt": {Tried: list[:1]}} {
 			require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = picker.Pick(r) }), "%s, %s", p.Name(), name)

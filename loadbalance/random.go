@@ -11,38 +11,39 @@ type randomPolicy struct{ rand Rand }
 func (randomPolicy) Name() string { return PolicyRandom }
 
 func (p randomPolicy) Build(instances []*registry.Instance) Picker {
-	if len(instances) == 0 {
-		return none{}
-	}
-	return &randomPicker{rand: p.rand, instances: instances}
+	return p.BuildCandidates(asCandidates(instances))
+}
+
+func (p randomPolicy) BuildCandidates(candidates []Candidate) Picker {
+	return newWeightedRandomPicker(p.rand, candidates, func(c *Candidate) float64 { return c.Ramp })
 }
 
 type randomPicker struct {
-	rand      Rand
-	instances []*registry.Instance
+	rand       Rand
+	candidates []Candidate
 }
 
 func (p *randomPicker) Pick(r *Request) (Result, error) {
 	if len(r.Tried) > 0 {
-		if i := p.pickUntried(r); i != nil {
-			return Result{Instance: i}, nil
+		if c := p.pickUntried(r); c != nil {
+			return c.result(), nil
 		}
 	}
-	return Result{Instance: p.instances[p.rand.below(len(p.instances))]}, nil
+	return p.candidates[p.rand.below(len(p.candidates))].result(), nil
 }
 
 // pickUntried chooses among the untried ones alone; nil when there are none.
-func (p *randomPicker) pickUntried(r *Request) *registry.Instance {
-	var chosen *registry.Instance
+func (p *randomPicker) pickUntried(r *Request) *Candidate {
+	var chosen *Candidate
 	untried := 0
-	for _, i := range p.instances {
-		if r.wasTried(i) {
+	for n := range p.candidates {
+		if r.wasTried(p.candidates[n].Instance) {
 			continue
 		}
 		// The n-th replaces the choice with chance 1/n, so all have the same.
 		untried++
 		if p.rand.below(untried) == 0 {
-			chosen = i
+			chosen = &p.candidates[n]
 		}
 	}
 	return chosen

@@ -1,19 +1,6 @@
 package loadbalance
 
-import (
-	"math"
-	"sort"
-
-	"github.com/rollcall-go/rollcall/registry"
-)
-
-const (
-	// maxWeight is the largest weight a registry accepts; it stands in for
-	// infinity, as in Nacos' client.
-	maxWeight = 10000
-	// weightOfNaN stands in for a weight that is not a number.
-	weightOfNaN = 1
-)
+import "github.com/rollcall-go/rollcall/registry"
 
 // WeightedRandom gives every instance a chance in proportion to its weight, as
 // Nacos' client does; an instance whose weight is not above 0 gets none (client
@@ -25,65 +12,92 @@ type weightedRandomPolicy struct{ rand Rand }
 func (weightedRandomPolicy) Name() string { return PolicyWeightedRandom }
 
 func (p weightedRandomPolicy) Build(instances []*registry.Instance) Picker {
-	picker := &weightedRandomPicker{rand: p.rand}
-	for _, i := range instances {
-		if w := effectiveWeight(i.Weight); w > 0 {
-			picker.sum += w
-			picker.instances = append(picker.instances, i)
-			picker.ends = append(picker.ends, picker.sum)
+	return p.BuildCandidates(asCandidates(instances))
+}
+
+func (p weightedRandomPolicy) BuildCandidates(candidates []Candidate) Picker {
+	return newWeightedRandomPicker(p.rand, candidates, func(c *Candidate) float64 { return c.Weight })
+}
+
+func newWeightedRandomPicker(rand Rand, candidates []Candidate, weight func(*Candidate) float64) Picker {
+	picker := &weightedRandomPicker{rand: rand}
+	equal := true
+	for n := range candidates {
+		w := weight(&candidates[n])
+		if !(w > 0) {
+			continue
 		}
+		picker.sum += w
+		picker.candidates = append(picker.candidates, candidates[n])
+		picker.ends = append(picker.ends, picker.sum)
+		equal = equal && w == picker.ends[0]
 	}
-	if len(picker.instances) == 0 {
+	switch {
+	case len(picker.candidates) == 0:
 		return none{}
+	case equal:
+		// The usual case needs no search.
+		return &randomPicker{rand: rand, candidates: picker.candidates}
 	}
 	return picker
 }
 
-func effectiveWeight(w float64) float64 {
-	if math.IsNaN(w) {
-		return weightOfNaN
-	}
-	return min(w, maxWeight)
-}
-
 // weightedRandomPicker lays the weights one after the other on a line; ends[i]
-// is where that of instances[i] ends, sum where the line ends. A random point on
-// the line belongs to the instance it falls upon.
+// is where that of candidates[i] ends, sum where the line ends. A random point
+// on the line belongs to the instance it falls upon.
 type weightedRandomPicker struct {
-	rand      Rand
-	instances []*registry.Instance
-	ends      []float64
-	sum       float64
+	rand       Rand
+	candidates []Candidate
+	ends       []float64
+	sum        float64
 }
 
 func (p *weightedRandomPicker) Pick(r *Request) (Result, error) {
 	if len(r.Tried) > 0 {
-		if i := p.pickUntried(r); i != nil {
-			return Result{Instance: i}, nil
+		if c := p.pickUntried(r); c != nil {
+			return c.result(), nil
 		}
 	}
-	point := p.rand() * p.sum
-	at := sort.Search(len(p.ends), func(i int) bool { return p.ends[i] > point })
-	// Rounding may put the point on the very end of the line.
-	return Result{Instance: p.instances[min(at, len(p.instances)-1)]}, nil
+	return p.candidates[p.at(p.rand()*p.sum)].result(), nil
+}
+
+// at returns the index of the candidate that a point belongs to.
+func (p *weightedRandomPicker) at(point float64) int {
+	low, high := 0, len(p.ends)-1 // rounding may put the point on the very end of the line
+	for low < high {
+		middle := int(uint(low+high) >> 1)
+		if p.ends[middle] > point {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return low
+}
+
+func (p *weightedRandomPicker) weight(n int) float64 {
+	if n == 0 {
+		return p.ends[0]
+	}
+	return p.ends[n] - p.ends[n-1]
 }
 
 // pickUntried chooses among the untried ones alone; nil when there are none.
-func (p *weightedRandomPicker) pickUntried(r *Request) *registry.Instance {
+func (p *weightedRandomPicker) pickUntried(r *Request) *Candidate {
 	sum := 0.0
-	for _, i := range p.instances {
-		if !r.wasTried(i) {
-			sum += effectiveWeight(i.Weight)
+	for n := range p.candidates {
+		if !r.wasTried(p.candidates[n].Instance) {
+			sum += p.weight(n)
 		}
 	}
 	point := p.rand() * sum
-	var last *registry.Instance
-	for _, i := range p.instances {
-		if r.wasTried(i) {
+	var last *Candidate
+	for n := range p.candidates {
+		if r.wasTried(p.candidates[n].Instance) {
 			continue
 		}
-		last = i
-		if point -= effectiveWeight(i.Weight); point < 0 {
+		last = &p.candidates[n]
+		if point -= p.weight(n); point < 0 {
 			break
 		}
 	}

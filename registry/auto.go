@@ -71,7 +71,6 @@ type AutoServiceRegistrationParams struct {
 // happen one after the other.
 type AutoServiceRegistration struct {
 	registry    ServiceRegistry
-	template    Registration
 	options     AutoOptions
 	hooks       []LifecycleHook
 	customizers []Customizer
@@ -92,6 +91,9 @@ type AutoServiceRegistration struct {
 	turn, calls turn
 
 	mu         sync.Mutex
+	template   Registration // what the configuration says
+	shaped     overlay      // what listeners and hooks made of it in the last attempt
+	runtime    overlay      // what was changed at run time, but for the status
 	state      State
 	lastErr    error
 	webPort    int           // the first application server's, 0 until it listens
@@ -127,7 +129,6 @@ func NewAutoServiceRegistration(p AutoServiceRegistrationParams) (*AutoServiceRe
 	cut := make(chan struct{})
 	a := &AutoServiceRegistration{
 		registry:    p.ServiceRegistry,
-		template:    p.Registration.clone(),
 		options:     p.Options,
 		hooks:       sortHooks(p.Hooks),
 		customizers: sortCustomizers(p.Customizers),
@@ -142,11 +143,21 @@ func NewAutoServiceRegistration(p AutoServiceRegistrationParams) (*AutoServiceRe
 		calls:       newTurn(),
 		state:       StateNew,
 	}
-	if a.options.InitialStatus == StatusDown {
-		a.template.Enabled = false
-	}
+	a.template = a.initial(p.Registration)
 	a.current = a.template.clone()
+	if w, ok := p.ServiceRegistry.(Watcher); ok {
+		w.Watch(a.adopted)
+	}
 	return a, nil
+}
+
+// initial applies the initial status to a template.
+func (a *AutoServiceRegistration) initial(template Registration) Registration {
+	template = template.clone()
+	if a.options.InitialStatus == StatusDown {
+		template.Enabled = false
+	}
+	return template
 }
 
 // State returns the present state.

@@ -64,9 +64,19 @@ func (a *AutoServiceRegistration) Register(ctx context.Context) error {
 
 // port returns the explicit port, else the web server's, else 0 (rule A-R2).
 func (a *AutoServiceRegistration) port() int {
-	if a.template.Port != 0 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.runtime.port != nil:
+		return *a.runtime.port
+	case a.template.Port != 0:
 		return a.template.Port
 	}
+	return a.webPort
+}
+
+// listenedPort returns the web server's port, 0 until it listens.
+func (a *AutoServiceRegistration) listenedPort() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.webPort
@@ -248,24 +258,39 @@ func (a *AutoServiceRegistration) registerOnce(ctx context.Context) (Registratio
 // nothing with what customizers, listeners and hooks were given: one that kept
 // its pointer changes only its own.
 func (a *AutoServiceRegistration) prepare(ctx context.Context) (Registration, error) {
+	port := a.port()
+	a.mu.Lock()
 	draft := a.template.clone()
-	draft.Port = a.port()
+	a.mu.Unlock()
+	draft.Port = port
+	if err := a.customize(&draft); err != nil {
+		return draft.clone(), err
+	}
+	customized := draft.clone()
 	err := a.shape(ctx, &draft)
 	r := draft.clone()
 	r.Service = r.Service.Normalize()
 	if err != nil {
 		return r, err
 	}
+	a.mu.Lock()
+	a.shaped = between(customized, r)
+	a.mu.Unlock()
 	return r, r.validate()
 }
 
-// shape gives the draft to everyone who may change it.
-func (a *AutoServiceRegistration) shape(ctx context.Context, draft *Registration) error {
+// customize gives the draft to the customizers.
+func (a *AutoServiceRegistration) customize(draft *Registration) error {
 	for _, c := range a.customizers {
 		if err := guard("customizer "+c.Name, func() error { return c.Customize(draft) }); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// shape gives the draft to listeners and hooks.
+func (a *AutoServiceRegistration) shape(ctx context.Context, draft *Registration) error {
 	if err := a.publish(ctx, InstancePreRegistered{Registration: draft}); err != nil {
 		return err
 	}
@@ -277,7 +302,8 @@ func (a *AutoServiceRegistration) shape(ctx context.Context, draft *Registration
 	return nil
 }
 
-// callRegister makes the call with the status as it is at that moment.
+// callRegister makes the call with what was changed at run time until that moment,
+// the status included.
 func (a *AutoServiceRegistration) callRegister(ctx context.Context, r Registration) (Registration, error) {
 	giveBack, err := a.calls.take(ctx)
 	if err != nil {
@@ -286,6 +312,9 @@ func (a *AutoServiceRegistration) callRegister(ctx context.Context, r Registrati
 	defer giveBack()
 
 	r, err = a.reach(r)
+	if err == nil {
+		err = r.validate()
+	}
 	if err != nil {
 		return r, err
 	}
@@ -307,6 +336,7 @@ func (a *AutoServiceRegistration) reach(r Registration) (Registration, error) {
 	if a.state == StateStopping || a.state == StateStopped {
 		return r, ErrStopped
 	}
+	r = a.runtime.over(r)
 	if a.status != "" {
 		r.Enabled = a.status == StatusUp
 	}

@@ -107,7 +107,7 @@ func (a *AutoServiceRegistration) withdraw(early, whole context.Context) (wasLiv
 			return h.BeforeDeregister(early, r.clone())
 		}))
 	}
-	err = a.callDeregister(early, whole, r)
+	r, err = a.callDeregister(early, whole)
 	a.logFailure(whole, err)
 	for _, h := range a.hooks {
 		a.logFailure(whole, guard("hook "+h.Name()+" after deregistering", func() error {
@@ -121,13 +121,17 @@ func (a *AutoServiceRegistration) withdraw(early, whole context.Context) (wasLiv
 	return wasLive, err
 }
 
-// callDeregister waits for a status change in flight, which otherwise could
-// bring the instance back, and makes the call even if that does not end.
-func (a *AutoServiceRegistration) callDeregister(early, whole context.Context, r Registration) error {
+// callDeregister waits for a change in flight, which otherwise could bring the
+// instance back, and makes the call even if that does not end. It returns what was
+// registered in the end.
+func (a *AutoServiceRegistration) callDeregister(early, whole context.Context) (Registration, error) {
 	if giveBack, err := a.calls.take(early); err == nil {
 		defer giveBack()
 	}
-	return guard("deregister "+r.Service.String()+" at "+r.Address(), func() error {
+	a.mu.Lock()
+	r := a.current.clone()
+	a.mu.Unlock()
+	return r, guard("deregister "+r.Service.String()+" at "+r.Address(), func() error {
 		return a.registry.Deregister(whole, r.clone())
 	})
 }

@@ -45,6 +45,44 @@ type StatusChanged struct {
 	Status       Status
 }
 
+// RegistrationChanged is published after what is registered was changed at run
+// time, without a new registration where the registry can do without.
+type RegistrationChanged struct {
+	// Old and New are what was registered before and is now. Where their keys
+	// differ, Old was taken out after New had been registered.
+	Old, New Registration
+	// Remote says that the change was made at the registry, by an operator, and
+	// adopted from there.
+	Remote bool
+}
+
+// Heartbeat says that the catalogue of services changed: the set of their names
+// (Spring's HeartbeatEvent). It is published only when State differs from that of
+// the last one (rule B-R5).
+type Heartbeat struct {
+	// State is a hash of the catalogue.
+	State string
+	// Services are the sorted names, shared: nobody changes the slice.
+	Services []string
+}
+
+// InstancesChanged is published after the list of a service that is in use
+// changed, once for each content that was there long enough to be told. The
+// slices and what they hold are shared and immutable.
+type InstancesChanged struct {
+	// Service is the normalised id.
+	Service ServiceID
+	// Added, Removed and Modified are sorted by cluster, IP and port. Modified
+	// holds the instances as they are now.
+	Added, Removed, Modified []Instance
+}
+
+// PublisherFunc makes a function a [Publisher].
+type PublisherFunc func(ctx context.Context, event any) error
+
+// Publish calls f.
+func (f PublisherFunc) Publish(ctx context.Context, event any) error { return f(ctx, event) }
+
 // Publisher delivers an event to its listeners, synchronously and in order. It
 // returns the joined errors of the listeners. autoconfig's EventBus is one.
 type Publisher interface {

@@ -58,3 +58,38 @@ func ExampleNewAutoServiceRegistration() {
 	// registered 1.4.0 true
 	// stopped 0
 }
+
+// Weight, metadata and the enabled flag change at run time by one call; what
+// identifies the instance changes by a new registration before the old one goes.
+func ExampleAutoServiceRegistration_Update() {
+	ctx := context.Background()
+	catalogue := memory.New()
+	orders := registry.ServiceID{Name: "order-service"}
+	auto, err := registry.NewAutoServiceRegistration(registry.AutoServiceRegistrationParams{
+		ServiceRegistry: catalogue,
+		Registration:    registry.Registration{Instance: registry.NewInstance(orders, "192.0.2.1", 8080)},
+		Options:         registry.DefaultAutoOptions(),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := auto.Start(ctx); err != nil {
+		fmt.Println(err)
+	}
+	err = auto.Update(ctx, func(r *registry.Registration) {
+		r.Weight = 0.5
+		r.Metadata = map[string]string{"color": "green"}
+	})
+	for _, i := range catalogue.Instances(orders) {
+		fmt.Println(err, i.Address(), i.Weight, i.Metadata["color"])
+	}
+	err = auto.Update(ctx, func(r *registry.Registration) { r.Port = 9090 })
+	for _, i := range catalogue.Instances(orders) {
+		fmt.Println(err, i.Address(), i.Weight, i.Metadata["color"])
+	}
+	_ = auto.Stop(ctx)
+	// Output:
+	// <nil> 192.0.2.1:8080 0.5 green
+	// <nil> 192.0.2.1:9090 0.5 green
+}

@@ -56,3 +56,22 @@ type ServiceRegistry interface {
 	// deregistering. It is idempotent.
 	Close() error
 }
+
+// Updater is a [ServiceRegistry] that changes a registration in place: weight,
+// metadata and the enabled flag by one call, without a gap and without a second
+// registration.
+type Updater interface {
+	// Update replaces the desired state of a registration with the same [Key] and
+	// kind. ErrNotFound when it is not registered here. When Update returns an
+	// error the desired state is as it was.
+	Update(ctx context.Context, r Registration) error
+}
+
+// Watcher is a [ServiceRegistry] that adopts what an operator changed of a
+// registration at the registry.
+type Watcher interface {
+	// Watch has f called with each registration kept here whose desired state was
+	// changed from outside. f is called from any goroutine and does not call the
+	// registry back. A later Watch replaces f.
+	Watch(f func(Registration))
+}

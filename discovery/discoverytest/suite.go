@@ -3,6 +3,7 @@
 package discoverytest
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/rollcall-go/rollcall/discovery"
@@ -34,11 +35,16 @@ type Harness struct {
 	// several groups. Instances are enabled, have weights above 0, and may be
 	// unhealthy.
 	New func(t *testing.T, content Catalogue) Subject
+	// LeftOut are rules that what is behind the source does not keep, by name, and
+	// why: they are skipped, with the reason. It is for servers that are not ours;
+	// an implementation leaves nothing out.
+	LeftOut map[string]string
 }
 
 // Run runs the suite.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
+	leftOut := maps.Clone(h.LeftOut)
 	for _, rule := range []struct {
 		name string
 		test func(*testing.T, Harness)
@@ -57,6 +63,15 @@ func Run(t *testing.T, h Harness) {
 		{"NotifyTellsChanges", testNotify},
 		{"NotifyEndsWithClose", testNotifyEnds},
 	} {
-		t.Run(rule.name, func(t *testing.T) { rule.test(t, h) })
+		t.Run(rule.name, func(t *testing.T) {
+			if why, ok := h.LeftOut[rule.name]; ok {
+				t.Skip("left out: " + why)
+			}
+			rule.test(t, h)
+		})
+		delete(leftOut, rule.name)
+	}
+	for name := range leftOut {
+		t.Errorf("there is no rule %q to leave out", name)
 	}
 }

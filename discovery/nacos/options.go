@@ -11,23 +11,36 @@ import (
 	"github.com/rollcall-go/rollcall/internal/nacosclient"
 )
 
-// Options say which Nacos to ask. Servers is all that is required; the zero
+// Options say which Nacos to ask. Servers or Endpoint is all that is required; the zero
 // value of every other field means its default.
 type Options struct {
 	// Servers are the nodes of one registry: host, host:port, [v6]:port or
 	// http(s)://host[:port][/context-path]; the port defaults to 8848.
 	Servers []string
+	// Endpoint is an address server, host[:port] or http(s)://host[:port], whose
+	// list of servers takes the place of Servers; EndpointPort completes one without
+	// a port, 0 is 8080.
+	Endpoint     string
+	EndpointPort int
+	// ServerListRefresh is how often that list is asked for again, and the servers'
+	// names are looked up again; 0 is 30 s.
+	ServerListRefresh time.Duration
 	// ContextPath stands before every path; "" is "/nacos", "/" is none.
 	ContextPath string
 	// Namespace is the namespace id for services that name none; "" is "public".
 	Namespace string
 	// Username and Password are for the token login; no Username, no login.
 	Username, Password string
+	// AccessKey and SecretKey sign each request, for registries that want that.
+	AccessKey, SecretKey string
 	// ConnectTimeout bounds making a connection; 0 is 3 s.
 	ConnectTimeout time.Duration
 	// RequestTimeout bounds a request to one server, a whole call takes at most
 	// twice as long; 0 is 5 s.
 	RequestTimeout time.Duration
+	// MaxRetries is how often a request is sent at most to a registry of one node; 0
+	// is 3. Of several nodes, each is asked once.
+	MaxRetries int
 	// TLS makes https the scheme of servers that name none.
 	TLS *tls.Config
 	// Push has the registry tell of changes.
@@ -74,6 +87,11 @@ func (o Options) connect() (client *nacosclient.Client, own bool, err error) {
 	}
 	client, err = nacosclient.New(nacosclient.Options{
 		Servers:        o.Servers,
+		Endpoint:       o.Endpoint,
+		EndpointPort:   o.EndpointPort,
+		AccessKey:      o.AccessKey,
+		SecretKey:      o.SecretKey,
+		MaxRetries:     o.MaxRetries,
 		ContextPath:    o.ContextPath,
 		Namespace:      o.Namespace,
 		Username:       o.Username,
@@ -82,6 +100,8 @@ func (o Options) connect() (client *nacosclient.Client, own bool, err error) {
 		RequestTimeout: o.RequestTimeout,
 		TLS:            o.TLS,
 		Logger:         o.Logger,
+
+		ServerListRefresh: o.ServerListRefresh,
 	})
 	return client, true, err
 }

@@ -3,6 +3,7 @@ package nacos
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -21,6 +22,10 @@ type lookup func(ctx context.Context, network, host string) ([]netip.Addr, error
 // servers (C-R1). Names are looked up when a packet comes from an address not
 // known yet, since the addresses of a name change. Used by one goroutine.
 type origins struct {
+	// hosts returns the servers as they are at the moment, listed is what it
+	// returned last.
+	hosts  func() []string
+	listed []string
 	lookup lookup
 	// fixed are the servers given as addresses, named those given as names.
 	fixed map[netip.Addr]bool
@@ -28,20 +33,33 @@ type origins struct {
 	next  time.Time
 }
 
-func newOrigins(hosts []string, find lookup) *origins {
-	o := &origins{lookup: find, fixed: make(map[netip.Addr]bool), named: make(map[string][]netip.Addr)}
+func newOrigins(hosts func() []string, find lookup) *origins {
+	o := &origins{hosts: hosts, lookup: find}
+	o.follow()
+	return o
+}
+
+// follow takes over another list of servers.
+func (o *origins) follow() {
+	hosts := o.hosts()
+	if o.fixed != nil && slices.Equal(hosts, o.listed) {
+		return
+	}
+	old := o.named
+	o.listed, o.next = hosts, time.Time{}
+	o.fixed, o.named = make(map[netip.Addr]bool), make(map[string][]netip.Addr)
 	for _, host := range hosts {
 		if addr, err := netip.ParseAddr(host); err == nil {
 			o.fixed[addr.Unmap()] = true
 		} else {
-			o.named[host] = nil
+			o.named[host] = old[host]
 		}
 	}
-	return o
 }
 
 // allow reports whether a packet from addr comes from the registry.
 func (o *origins) allow(ctx context.Context, addr netip.Addr) bool {
+	o.follow()
 	addr = addr.Unmap().WithZone("")
 	if o.known(addr) {
 		return true

@@ -16,7 +16,7 @@ func TestCR1_NamesOfServersAreLookedUp(t *testing.T) {
 		first, second := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 		answer, calls := []netip.Addr{first}, 0
 		var failure error
-		o := newOrigins([]string{"nacos", "198.51.100.1", "2001:db8::1"}, func(context.Context, string, string) ([]netip.Addr, error) {
+		o := newOrigins(func() []string { return []string{"nacos", "198.51.100.1", "2001:db8::1"} }, func(context.Context, string, string) ([]netip.Addr, error) {
 			calls++
 			return answer, failure
 		})
@@ -42,4 +42,15 @@ func TestCR1_NamesOfServersAreLookedUp(t *testing.T) {
 		require.False(t, allow(first))
 		require.True(t, allow(second), "what is known outlives a failed look-up")
 	})
+}
+
+func TestCR1_OriginsFollowTheServerList(t *testing.T) {
+	hosts := []string{"192.0.2.1"}
+	o := newOrigins(func() []string { return hosts }, nil)
+	first, second := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	require.True(t, o.allow(t.Context(), first))
+	require.False(t, o.allow(t.Context(), second))
+	hosts = []string{"192.0.2.2"}
+	require.False(t, o.allow(t.Context(), first))
+	require.True(t, o.allow(t.Context(), second))
 }

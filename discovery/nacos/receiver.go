@@ -35,11 +35,11 @@ type receiver struct {
 
 // listen opens the socket and begins to receive. handle is called from one
 // goroutine, and its error is why a list was not used.
-func listen(p Push, hosts []string, handle func(wire.ServiceList) error, logger *slog.Logger) (*receiver, error) {
+func listen(p Push, hosts func() []string, handle func(wire.ServiceList) error, logger *slog.Logger) (*receiver, error) {
 	advertise := p.AdvertiseIP
 	if advertise == "" {
 		var err error
-		if advertise, err = routeTo(hosts); err != nil {
+		if advertise, err = routeTo(hosts()); err != nil {
 			return nil, fmt.Errorf("find the address to be pushed to, or set it: %w", err)
 		}
 	}

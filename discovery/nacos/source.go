@@ -42,7 +42,8 @@ var (
 )
 
 // NewSource returns a source. Without push it does not touch the network. With
-// push it opens the socket, and an error of that is an error here.
+// push it opens the socket, after it asked an address server where there is one,
+// and an error of that is an error here.
 func NewSource(o Options) (*Source, error) {
 	if err := o.Push.validate(); err != nil {
 		return nil, fmt.Errorf("nacos source: %w", err)
@@ -58,7 +59,12 @@ func NewSource(o Options) (*Source, error) {
 		if logger == nil {
 			logger = slog.New(slog.DiscardHandler)
 		}
-		if s.push, err = listen(o.Push, client.Hosts(), s.pushed, logger); err != nil {
+		// The address to be pushed to is chosen by the route to the registry, so the
+		// servers have to be known.
+		if err = client.Ready(s.ctx); err == nil {
+			s.push, err = listen(o.Push, client.Hosts, s.pushed, logger)
+		}
+		if err != nil {
 			return nil, errors.Join(fmt.Errorf("nacos source: %w", err), s.Close())
 		}
 	}

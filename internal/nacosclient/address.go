@@ -23,14 +23,53 @@ type endpoint struct {
 	base string
 }
 
-// endpoints parses all servers; the error names each bad entry.
+// named reports whether the server is given by a name that has to be looked up.
+func (e endpoint) named() bool {
+	_, err := netip.ParseAddr(e.host)
+	return e.host != "" && err != nil
+}
+
+// scheme is that of servers that name none.
+func (o Options) scheme() string {
+	if o.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+// addressServer parses the endpoint; without one the result has no base. An
+// address server speaks plain HTTP unless its scheme says otherwise.
+func (o Options) addressServer() (endpoint, error) {
+	if o.Endpoint == "" {
+		return endpoint{}, nil
+	}
+	if o.EndpointPort < 1 || o.EndpointPort > 65535 {
+		return endpoint{}, fmt.Errorf("endpoint port %d is not 1 to 65535", o.EndpointPort)
+	}
+	text := strings.TrimSuffix(o.Endpoint, "/")
+	scheme, rest, found := strings.Cut(text, "://")
+	if !found {
+		scheme, rest = "http", text
+	}
+	if scheme != "http" && scheme != "https" {
+		return endpoint{}, fmt.Errorf("endpoint %q: scheme %q is neither http nor https", o.Endpoint, scheme)
+	}
+	host, err := parseHostPort(rest, o.EndpointPort)
+	if err != nil {
+		return endpoint{}, fmt.Errorf("endpoint %q: %w", o.Endpoint, err)
+	}
+	return endpoint{o.Endpoint, hostname(host), scheme + "://" + host}, nil
+}
+
+// endpoints parses all servers; the error names each bad entry. Where there is an
+// address server they are none.
 func (o Options) endpoints() ([]endpoint, error) {
 	contextPath, err := parseContextPath(o.ContextPath)
 	errs := []error{err}
-	scheme := "http"
-	if o.TLS != nil {
-		scheme = "https"
+	if o.Endpoint != "" {
+		return nil, err
 	}
+	scheme := o.scheme()
 	var all []endpoint
 	seen := make(map[string]bool)
 	for _, entry := range o.Servers {
@@ -57,7 +96,7 @@ func parseServer(entry, scheme, contextPath string) (endpoint, error) {
 		return endpoint{}, errors.New("is empty")
 	}
 	if !strings.Contains(text, "://") {
-		host, err := parseHostPort(strings.TrimSuffix(text, "/"))
+		host, err := parseHostPort(strings.TrimSuffix(text, "/"), DefaultPort)
 		if err != nil {
 			return endpoint{}, err
 		}
@@ -92,8 +131,8 @@ func parseServer(entry, scheme, contextPath string) (endpoint, error) {
 }
 
 // parseHostPort reads the forms without a scheme and completes the port.
-func parseHostPort(text string) (string, error) {
-	host, port := text, strconv.Itoa(DefaultPort)
+func parseHostPort(text string, defaultPort int) (string, error) {
+	host, port := text, strconv.Itoa(defaultPort)
 	bracketed := strings.HasPrefix(text, "[")
 	switch {
 	case bracketed && strings.HasSuffix(text, "]"):

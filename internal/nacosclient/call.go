@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -35,8 +36,9 @@ type request struct {
 	// decode reads the body of a 2xx answer. An error is the server's failure:
 	// the next one is asked.
 	decode func(body []byte) error
-	// secret keeps the answer out of errors.
-	secret bool
+	// secret keeps the answer out of errors, unsigned the access key out of the
+	// request.
+	secret, unsigned bool
 }
 
 func (r request) String() string { return r.method + " " + r.path }
@@ -49,6 +51,9 @@ func (c *Client) call(ctx context.Context, r request) error {
 	}
 	defer end()
 	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", r, err)
+	}
+	if err := c.ready(ctx); err != nil {
 		return fmt.Errorf("%s: %w", r, err)
 	}
 	token := c.token(ctx)
@@ -81,16 +86,15 @@ func (c *Client) visit(ctx context.Context, r request, try func(context.Context,
 		order = slices.Repeat(order, c.options.MaxRetries)
 	}
 	var errs []error
-	for n, i := range order {
+	for n, e := range order {
 		if alone && n > 0 && !pause(ctx, retryPause<<(n-1)) {
 			break
 		}
-		e := c.servers.all[i]
 		attempt, cancel := c.boundAttempt(ctx, !alone && n+1 < len(order))
 		err := try(attempt, e)
 		cancel()
 		if err == nil {
-			c.servers.report(i, true, time.Now())
+			c.servers.report(e, true, time.Now())
 			return nil
 		}
 		if c.ctx.Err() != nil {
@@ -101,7 +105,7 @@ func (c *Client) visit(ctx context.Context, r request, try func(context.Context,
 			break
 		}
 		if statusOf(err) != http.StatusForbidden {
-			c.servers.report(i, false, time.Now())
+			c.servers.report(e, false, time.Now())
 		}
 		if ctx.Err() != nil || alone && !retryHelps(err) {
 			break
@@ -211,12 +215,13 @@ func (c *Client) send(ctx context.Context, e endpoint, r request, token string) 
 // parameters in the query of every method, and their headers, of which the
 // server reads User-Agent.
 func (c *Client) httpRequest(ctx context.Context, e endpoint, r request, token string) (*http.Request, error) {
-	query := r.query
+	query := make(url.Values, len(r.query)+4)
+	maps.Copy(query, r.query)
 	if token != "" {
-		query = url.Values{"accessToken": {token}}
-		for name, values := range r.query {
-			query[name] = values
-		}
+		query.Set("accessToken", token)
+	}
+	if c.options.AccessKey != "" && !r.unsigned {
+		c.options.sign(query, time.Now())
 	}
 	target := e.base + r.path
 	if len(query) > 0 {

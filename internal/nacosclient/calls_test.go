@@ -27,7 +27,7 @@ func TestCalls_CarryWhatTheContractSays(t *testing.T) {
 		require.Empty(t, got.Form, "everything in the query")
 		for name, want := range map[string]string{
 			"namespaceId": "dev", "serviceName": "DEFAULT_GROUP@@orders", "groupName": "DEFAULT_GROUP",
-			"clusterName": "BLUE", "ip": "192.0.2.77", "port": "8080", "weight": "2.5", "enable": "true",
+			"clusterName": "BLUE", "ip": "192.0.2.77", "port": "8080", "weight": "2.5", "enabled": "true", "enable": "true",
 			"healthy": "true", "ephemeral": "true", "app": "shop",
 		} {
 			require.Equal(t, want, got.Query.Get(name), name)
@@ -45,7 +45,9 @@ func TestCalls_CarryWhatTheContractSays(t *testing.T) {
 
 		r.Enabled = false
 		require.NoError(t, client.Update(t.Context(), r))
-		require.Equal(t, "false", fake.Requests(http.MethodPut, "/ns/instance")[0].Query.Get("enabled"))
+		update := fake.Requests(http.MethodPut, "/ns/instance")[0].Query
+		require.Equal(t, "false", update.Get("enabled"))
+		require.Equal(t, "false", update.Get("enable"))
 
 		reply, err := client.Beat(t.Context(), r, false)
 		require.NoError(t, err)

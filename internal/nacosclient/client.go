@@ -2,6 +2,7 @@ package nacosclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -23,6 +24,7 @@ type Client struct {
 	// ownTransport is transport where the client made it, else nil.
 	ownTransport *http.Transport
 	session      *session
+	upkeep       *upkeep
 	logger       *slog.Logger
 
 	// ctx ends with the client and takes every call along.
@@ -47,6 +49,10 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nacos client: %w", err)
 	}
+	address, err := o.addressServer()
+	if err != nil {
+		return nil, fmt.Errorf("nacos client: %w", err)
+	}
 	pick := o.Rand
 	if pick == nil {
 		pick = rand.IntN
@@ -62,7 +68,11 @@ func New(o Options) (*Client, error) {
 	if c.transport == nil {
 		c.ownTransport = newTransport(o)
 		c.transport = c.ownTransport
+		if o.Lookup == nil {
+			o.Lookup = net.DefaultResolver.LookupNetIP
+		}
 	}
+	c.upkeep = newUpkeep(o, address, o.Lookup)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c, nil
 }
@@ -137,19 +147,41 @@ func (c *Client) begin(ctx context.Context) (_ context.Context, end func(), _ er
 // RequestTimeout is how long one request to one server may take.
 func (c *Client) RequestTimeout() time.Duration { return c.options.RequestTimeout }
 
-// Servers returns the configured servers, duplicates left out.
+// Servers returns the servers, duplicates left out: the configured ones, or those
+// the address server last listed.
 func (c *Client) Servers() []string {
-	entries := make([]string, len(c.servers.all))
-	for i, e := range c.servers.all {
+	all := c.servers.list()
+	entries := make([]string, len(all))
+	for i, e := range all {
 		entries[i] = e.entry
 	}
 	return entries
 }
 
+// SetServers replaces the servers of a client with a fixed list, from the next
+// request on; the error names each bad entry, and changes nothing. Registrations
+// kept over the client reach the new servers with their next beat.
+func (c *Client) SetServers(servers []string) error {
+	if c.upkeep.address.base != "" {
+		return errors.New("the address server says which servers there are")
+	}
+	o := c.options
+	o.Servers = servers
+	all, err := o.endpoints()
+	if err != nil {
+		return fmt.Errorf("nacos client: %w", err)
+	}
+	if c.servers.replace(all) {
+		c.logger.Info("the registry's servers", slog.Any("servers", c.Servers()))
+	}
+	return nil
+}
+
 // Hosts returns the host names or addresses of the servers, without ports.
 func (c *Client) Hosts() []string {
-	hosts := make([]string, len(c.servers.all))
-	for i, e := range c.servers.all {
+	all := c.servers.list()
+	hosts := make([]string, len(all))
+	for i, e := range all {
 		hosts[i] = e.host
 	}
 	return hosts

@@ -30,24 +30,26 @@ func (c *Client) Resolve(id registry.ServiceID) registry.ServiceID {
 
 // Register makes an instance known, or replaces what was known of it.
 func (c *Client) Register(ctx context.Context, r registry.Registration) error {
-	return c.write(ctx, http.MethodPost, r, "enable")
+	return c.write(ctx, http.MethodPost, r)
 }
 
 // Update replaces what is known of an instance, its enabled flag included.
 func (c *Client) Update(ctx context.Context, r registry.Registration) error {
-	return c.write(ctx, http.MethodPut, r, "enabled")
+	return c.write(ctx, http.MethodPut, r)
 }
 
-// write sends the whole instance. The flag's name differs by method, as in every
-// client since the first.
-func (c *Client) write(ctx context.Context, method string, r registry.Registration, enabledParam string) error {
+// write sends the whole instance. The flag goes by both of its names: other
+// clients register with the one and update with the other, and not every registry
+// knows both.
+func (c *Client) write(ctx context.Context, method string, r registry.Registration) error {
 	if err := c.Check(r); err != nil {
 		return err
 	}
 	q := c.instanceQuery(r)
 	q.Set("groupName", c.Resolve(r.Service).Group)
 	q.Set("weight", strconv.FormatFloat(r.Weight, 'f', -1, 64))
-	q.Set(enabledParam, strconv.FormatBool(r.Enabled))
+	q.Set("enabled", strconv.FormatBool(r.Enabled))
+	q.Set("enable", strconv.FormatBool(r.Enabled))
 	q.Set("healthy", strconv.FormatBool(r.Healthy))
 	q.Set("ephemeral", strconv.FormatBool(r.Ephemeral))
 	q.Set("metadata", wire.EncodeMetadata(r.Metadata))

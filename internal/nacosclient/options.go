@@ -14,12 +14,20 @@ import (
 )
 
 // Options say which registry to talk to and how. The zero value of each field
-// but Servers stands for the value [DefaultOptions] has.
+// but Servers and Endpoint stands for the value [DefaultOptions] has.
 type Options struct {
 	// Servers are the nodes of one registry, each as host, host:port, [v6]:port
 	// or http(s)://host[:port][/context-path] (C-R17). The port of the forms
 	// without a scheme defaults to 8848.
 	Servers []string
+	// Endpoint is an address server, host[:port] or http(s)://host[:port], whose
+	// list of servers takes the place of Servers: one a line at /nacos/serverlist.
+	// EndpointPort completes one without a port; 0 is 8080.
+	Endpoint     string
+	EndpointPort int
+	// ServerListRefresh is how often the list of an Endpoint is asked for again, and
+	// the servers' names are looked up again, while the client is in use; 0 is 30 s.
+	ServerListRefresh time.Duration
 	// ContextPath stands before every path: "" is "/nacos", "/" is none (C-R18).
 	// The path of a server given as a URL wins over it.
 	ContextPath string
@@ -27,6 +35,8 @@ type Options struct {
 	Namespace string
 	// Username and Password are for the token login; no Username, no login.
 	Username, Password string
+	// AccessKey and SecretKey sign each request, for registries that want that.
+	AccessKey, SecretKey string
 	// ConnectTimeout bounds making a connection. It has no effect on an injected
 	// Transport.
 	ConnectTimeout time.Duration
@@ -44,6 +54,9 @@ type Options struct {
 	// Transport replaces the client's own transport. Close then leaves its
 	// connections to whoever owns it.
 	Transport http.RoundTripper
+	// Lookup looks the servers' names up again; nil is the system's resolver where
+	// the Transport is the client's own, and none otherwise.
+	Lookup Lookup
 	// Logger receives what no caller is told; nil discards.
 	Logger *slog.Logger
 	// Rand returns a number in [0,n), from several goroutines at once; nil is a
@@ -59,6 +72,9 @@ func DefaultOptions() Options {
 		ConnectTimeout: 3 * time.Second,
 		RequestTimeout: 5 * time.Second,
 		MaxRetries:     3,
+
+		EndpointPort:      8080,
+		ServerListRefresh: 30 * time.Second,
 	}
 }
 
@@ -69,6 +85,9 @@ func (o Options) withDefaults() Options {
 	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, def.ConnectTimeout)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, def.RequestTimeout)
 	o.MaxRetries = cmp.Or(o.MaxRetries, def.MaxRetries)
+	o.Endpoint = strings.TrimSpace(o.Endpoint)
+	o.EndpointPort = cmp.Or(o.EndpointPort, def.EndpointPort)
+	o.ServerListRefresh = cmp.Or(o.ServerListRefresh, def.ServerListRefresh)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -80,7 +99,14 @@ func (o Options) withDefaults() Options {
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	_, err := o.endpoints()
-	errs := []error{err}
+	_, addressErr := o.addressServer()
+	errs := []error{err, addressErr}
+	if o.ServerListRefresh < 0 {
+		errs = append(errs, fmt.Errorf("server list refresh %v is negative", o.ServerListRefresh))
+	}
+	if (o.AccessKey == "") != (o.SecretKey == "") {
+		errs = append(errs, errors.New("an access key and a secret key need each other"))
+	}
 	if o.ConnectTimeout < 0 {
 		errs = append(errs, fmt.Errorf("connect timeout %v is negative", o.ConnectTimeout))
 	}

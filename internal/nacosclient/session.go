@@ -110,7 +110,7 @@ func (c *Client) login(ctx context.Context, stale string) string {
 		query:  url.Values{"username": {s.username}},
 		form:   url.Values{"password": {s.password}},
 		limit:  smallAnswer,
-		secret: true,
+		secret: true, unsigned: true,
 		decode: func(body []byte) error {
 			if err := json.Unmarshal(body, &reply); err != nil {
 				return err

@@ -21,7 +21,10 @@ type Registry struct {
 	listeners []func(registry.ServiceID)
 }
 
-var _ registry.ServiceRegistry = (*Registry)(nil)
+var (
+	_ registry.ServiceRegistry = (*Registry)(nil)
+	_ registry.Updater         = (*Registry)(nil)
+)
 
 // New returns an empty registry.
 func New() *Registry {
@@ -33,12 +36,28 @@ func New() *Registry {
 func (r *Registry) Register(ctx context.Context, reg registry.Registration) error {
 	key := reg.Key()
 	return r.change(ctx, key, func(instances map[registry.Key]registry.Instance) (changed bool, err error) {
-		i := reg.Clone()
-		i.Service, i.Cluster, i.IP = key.Service, key.Cluster, key.IP
-		i.ID = fmt.Sprintf("%s#%d#%s#%s", key.IP, key.Port, key.Cluster, key.Service.Grouped())
-		instances[key] = i
+		instances[key] = stored(reg, key)
 		return true, nil
 	})
+}
+
+// Update implements [registry.Updater].
+func (r *Registry) Update(ctx context.Context, reg registry.Registration) error {
+	key := reg.Key()
+	return r.change(ctx, key, func(instances map[registry.Key]registry.Instance) (changed bool, err error) {
+		if _, known := instances[key]; !known {
+			return false, registry.ErrNotFound
+		}
+		instances[key] = stored(reg, key)
+		return true, nil
+	})
+}
+
+func stored(reg registry.Registration, key registry.Key) registry.Instance {
+	i := reg.Clone()
+	i.Service, i.Cluster, i.IP = key.Service, key.Cluster, key.IP
+	i.ID = fmt.Sprintf("%s#%d#%s#%s", key.IP, key.Port, key.Cluster, key.Service.Grouped())
+	return i
 }
 
 // Deregister implements [registry.ServiceRegistry].

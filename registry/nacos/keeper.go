@@ -28,6 +28,10 @@ type keeper struct {
 	slot *slot
 	// floor is the shortest interval that is taken from the server.
 	floor time.Duration
+	// watching is the interval of the watch, 0 where it is off; tell says that
+	// something was adopted.
+	watching time.Duration
+	tell     func()
 
 	// stopping ends the loop after the request in flight; ctx cuts that off too.
 	stopping chan struct{}
@@ -38,6 +42,8 @@ type keeper struct {
 
 	mu      sync.Mutex
 	desired registry.Registration
+	// version counts the changes of desired, from 1.
+	version uint64
 	state   BeatState
 	// light says that the server takes light beats.
 	light bool
@@ -70,20 +76,40 @@ func newKeeper(r *Registry, s *slot, key registry.Key, desired registry.Registra
 		stopping: make(chan struct{}),
 		done:     make(chan struct{}),
 		desired:  desired,
+		version:  1,
+		watching: r.watching,
 		state:    BeatState{Key: key, Interval: interval, LastBeat: time.Now()},
 	}
+	k.tell = func() { r.tell(k) }
 	k.stopOnce = sync.OnceFunc(func() { close(k.stopping) })
 	k.ctx, k.cut = context.WithCancel(r.ctx)
 	return k
 }
 
-// start begins to beat, if there is anything to beat for.
+// start begins to beat and to watch, as far as there is anything to do.
 func (k *keeper) start() {
-	if k.state.Interval == 0 {
+	var loops sync.WaitGroup
+	beats := k.state.Interval > 0
+	if beats {
+		loops.Go(k.run)
+	}
+	if k.watching > 0 {
+		ctx, cancel := context.WithCancel(k.ctx)
+		stop := k.stopOnce
+		k.stopOnce = sync.OnceFunc(func() { stop(); cancel() })
+		loops.Go(func() {
+			defer cancel()
+			k.watch(ctx, k.watching)
+		})
+	}
+	if !beats && k.watching == 0 {
 		close(k.done)
 		return
 	}
-	go k.run()
+	go func() {
+		loops.Wait()
+		close(k.done)
+	}()
 }
 
 // stop ends the beats and waits for the one in flight, since a server that still
@@ -119,7 +145,6 @@ func (k *keeper) join(ctx context.Context) bool {
 
 // run is the beat loop. It ends by stop and by nothing else (C-R7).
 func (k *keeper) run() {
-	defer close(k.done)
 	timer := time.NewTimer(k.interval())
 	defer timer.Stop()
 	for {
@@ -233,14 +258,28 @@ func (k *keeper) beatState() BeatState {
 
 // wanted returns the desired state.
 func (k *keeper) wanted() registry.Registration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.desired
+	desired, _ := k.wantedVersion()
+	return desired
 }
 
-// want replaces the desired state.
-func (k *keeper) want(r registry.Registration) {
+func (k *keeper) wantedVersion() (registry.Registration, uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.desired, k.version
+}
+
+// want replaces the desired state and returns its version.
+func (k *keeper) want(r registry.Registration) (version uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.desired = r
+	k.version++
+	return k.version
+}
+
+// pace has the beats after the next one come at another interval.
+func (k *keeper) pace(interval time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.state.Interval = interval
 }

@@ -1,6 +1,7 @@
 package nacos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,9 @@ type Registry struct {
 	client     *nacosclient.Client
 	ownClient  bool
 	allowShort bool
-	logger     *slog.Logger
+	// watching is the interval of the watch, 0 where it is off.
+	watching time.Duration
+	logger   *slog.Logger
 
 	// ctx ends with the registry.
 	ctx    context.Context
@@ -34,13 +37,28 @@ type Registry struct {
 	mu     sync.Mutex
 	closed bool
 	slots  map[registry.Key]*slot
+	// adopted is who wants to know of adopted changes; telling counts the calls,
+	// which are made one at a time.
+	adopted  func(registry.Registration)
+	telling  sync.WaitGroup
+	tellTurn sync.Mutex
 }
 
-var _ registry.ServiceRegistry = (*Registry)(nil)
+var (
+	_ registry.ServiceRegistry = (*Registry)(nil)
+	_ registry.Updater         = (*Registry)(nil)
+	_ registry.Watcher         = (*Registry)(nil)
+)
 
 // New returns a registry. It does not wait for the network: a server that is
 // away is an error of Register.
 func New(o Options) (*Registry, error) {
+	var watching time.Duration
+	if o.Watch.Enabled {
+		if watching = cmp.Or(o.Watch.Interval, DefaultWatchInterval); watching < 0 {
+			return nil, fmt.Errorf("nacos registry: watch interval %v is negative", watching)
+		}
+	}
 	client, own, err := o.connect()
 	if err != nil {
 		return nil, fmt.Errorf("nacos registry: %w", err)
@@ -51,7 +69,7 @@ func New(o Options) (*Registry, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Registry{
-		client: client, ownClient: own, allowShort: o.AllowShortBeat, logger: logger,
+		client: client, ownClient: own, allowShort: o.AllowShortBeat, watching: watching, logger: logger,
 		ctx: ctx, cancel: cancel, slots: make(map[registry.Key]*slot),
 	}, nil
 }
@@ -64,15 +82,9 @@ func New(o Options) (*Registry, error) {
 // only after a register call that succeeded.
 func (r *Registry) Register(ctx context.Context, reg registry.Registration) error {
 	reg, key := r.normalize(reg)
-	if err := r.client.Check(reg); err != nil {
+	interval, err := r.check(reg)
+	if err != nil {
 		return fmt.Errorf("register: %w: %w", registry.ErrInvalidRegistration, err)
-	}
-	var interval time.Duration
-	if reg.Ephemeral {
-		var err error
-		if interval, err = beatInterval(reg.Metadata, r.allowShort); err != nil {
-			return fmt.Errorf("register %s: %w: %w", describe(reg), registry.ErrInvalidRegistration, err)
-		}
 	}
 	ctx, s, leave, err := r.enter(ctx, key)
 	if err != nil {
@@ -91,6 +103,51 @@ func (r *Registry) Register(ctx context.Context, reg registry.Registration) erro
 	}
 	if err := r.keep(s, newKeeper(r, s, key, reg, interval)); err != nil {
 		return fmt.Errorf("register %s: %w", describe(reg), err)
+	}
+	return nil
+}
+
+// check refuses what the server would refuse, and returns the beat interval.
+func (r *Registry) check(reg registry.Registration) (interval time.Duration, err error) {
+	if err := r.client.Check(reg); err != nil {
+		return 0, err
+	}
+	if !reg.Ephemeral {
+		return 0, nil
+	}
+	if interval, err = beatInterval(reg.Metadata, r.allowShort); err != nil {
+		return 0, fmt.Errorf("%s: %w", describe(reg), err)
+	}
+	return interval, nil
+}
+
+// Update implements [registry.Updater] by one update of the whole instance; the
+// beats go on. A registration of the other kind is refused: it is registered
+// again instead.
+func (r *Registry) Update(ctx context.Context, reg registry.Registration) error {
+	reg, key := r.normalize(reg)
+	interval, err := r.check(reg)
+	if err != nil {
+		return fmt.Errorf("update: %w", err)
+	}
+	ctx, s, leave, err := r.enter(ctx, key)
+	if err != nil {
+		return fmt.Errorf("update %s: %w", describe(reg), err)
+	}
+	defer leave()
+	if s.kept == nil {
+		return fmt.Errorf("update %s: %w", describe(reg), registry.ErrNotFound)
+	}
+	old := s.kept.wanted()
+	if old.Ephemeral != reg.Ephemeral {
+		return fmt.Errorf("update %s: an ephemeral instance does not become a persistent one, or the reverse, by an update", describe(reg))
+	}
+	if err := r.client.Update(ctx, reg); err != nil {
+		return fmt.Errorf("update %s: %w", describe(reg), r.explain(err))
+	}
+	s.kept.want(reg)
+	if old.Metadata[registry.MetadataBeatInterval] != reg.Metadata[registry.MetadataBeatInterval] {
+		s.kept.pace(interval)
 	}
 	return nil
 }
@@ -204,6 +261,16 @@ func (r *Registry) Close() error {
 		if !k.join(limit) {
 			errs = append(errs, fmt.Errorf("the beats of %s did not end", describe(k.wanted())))
 		}
+	}
+	told := make(chan struct{})
+	go func() {
+		r.telling.Wait()
+		close(told)
+	}()
+	select {
+	case <-told:
+	case <-limit.Done():
+		errs = append(errs, errors.New("a listener of adopted changes did not end"))
 	}
 	err := errors.Join(errs...)
 	if err != nil {

@@ -19,18 +19,24 @@ import (
 // realServer returns a registry and a second client over our own server.
 func realServer(t *testing.T) (*nacos.Registry, *nacosclient.Client) {
 	t.Helper()
+	r, client, _ := watchedServer(t, nacos.Watch{})
+	return r, client
+}
+
+func watchedServer(t *testing.T, w nacos.Watch) (*nacos.Registry, *nacosclient.Client, *nacosserver.Server) {
+	t.Helper()
 	gin.SetMode(gin.ReleaseMode)
 	l := testutil.NewListener()
-	nacosserver.Start(t, l, nil)
+	server := nacosserver.Start(t, l, nil)
 	client, err := nacosclient.New(nacosclient.Options{
 		Servers: []string{"127.0.0.1"}, Transport: testutil.Transport(t, l.Dial),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	r, err := nacos.New(nacos.Options{Client: client})
+	r, err := nacos.New(nacos.Options{Client: client, Watch: w})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	return r, client
+	return r, client, server
 }
 
 func list(t *testing.T, client *nacosclient.Client, id registry.ServiceID) []registry.Instance {
@@ -120,4 +126,58 @@ func TestCase23_PersistentOnOurServer(t *testing.T) {
 		require.ErrorIs(t, err, registry.ErrNotFound)
 		require.Empty(t, list(t, client, persistent.Service))
 	})
+}
+
+// An operator changes weight and metadata at our own server, the server loses the
+// instance, and the properties are read again: the whole way, watched and not.
+func TestCase25_OverTheRealServer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		watch           nacos.Watch
+		weight, renewed float64
+		color           string
+	}{
+		"watch on":  {nacos.Watch{Enabled: true}, 5, 5, "green"},
+		"watch off": {nacos.Watch{}, 1, 3, "blue"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, operator, server := watchedServer(t, tc.watch)
+				configured := registration()
+				configured.Metadata = map[string]string{"color": "blue"}
+				params := registry.AutoServiceRegistrationParams{
+					ServiceRegistry: r, Registration: configured, Options: registry.DefaultAutoOptions(),
+					Customizers: []registry.Customizer{{Name: "c", Customize: func(r *registry.Registration) error {
+						r.Metadata["custom"] = "yes"
+						return nil
+					}}},
+				}
+				auto, err := registry.NewAutoServiceRegistration(params)
+				require.NoError(t, err)
+				require.NoError(t, auto.Start(t.Context()))
+				time.Sleep(time.Second)
+				edited := auto.Registration()
+				edited.Weight, edited.Metadata = 5, map[string]string{"color": "green", "custom": "yes"}
+				require.NoError(t, operator.Update(t.Context(), edited))
+				time.Sleep(3 * period)
+				require.EqualValues(t, 5, list(t, operator, configured.Service)[0].Weight)
+
+				server.Set(t, configured.Service, nil)
+				require.Empty(t, list(t, operator, configured.Service))
+				time.Sleep(2 * period)
+				found := list(t, operator, configured.Service)
+				require.Len(t, found, 1)
+				require.Equal(t, tc.weight, found[0].Weight)
+				require.Equal(t, map[string]string{"color": tc.color, "custom": "yes"}, found[0].Metadata)
+				require.Equal(t, tc.weight, auto.Registration().Weight)
+
+				configured.Weight, configured.Metadata = 3, map[string]string{"color": "blue", "more": "x"}
+				require.NoError(t, auto.Refresh(t.Context(), configured))
+				found = list(t, operator, configured.Service)
+				require.Equal(t, tc.renewed, found[0].Weight)
+				require.Equal(t, map[string]string{"color": tc.color, "custom": "yes", "more": "x"}, found[0].Metadata)
+				require.NoError(t, auto.Stop(t.Context()))
+				require.Empty(t, list(t, operator, configured.Service))
+			})
+		})
+	}
 }

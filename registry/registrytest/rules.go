@@ -181,6 +181,46 @@ func startsDisabled(f *fixture) {
 	f.listedOnly(r)
 }
 
+// updater returns the registry as one that updates, and skips the test of others.
+func updater(f *fixture) registry.Updater {
+	u, ok := f.reg.(registry.Updater)
+	if !ok {
+		f.Skip("this registry does not update in place")
+	}
+	return u
+}
+
+func updateInPlace(f *fixture) {
+	u := updater(f)
+	r, other := f.registration(1), f.registration(2)
+	r.Metadata = map[string]string{"version": "1", "gone": "soon"}
+	f.register(r)
+	f.register(other)
+
+	r.Weight, r.Metadata = 7, map[string]string{"version": "2"}
+	require.NoError(f, u.Update(f.ctx, r))
+	f.listed("two instances, one with the new weight and metadata", func(list []registry.Instance) bool {
+		i, ok := find(list, r)
+		_, old := i.Metadata["gone"]
+		return ok && len(list) == 2 && i.Weight == 7 && i.Metadata["version"] == "2" && !old && i.Healthy
+	})
+	r.Enabled = false
+	require.NoError(f, u.Update(f.ctx, r))
+	f.listedOnly(other)
+	requireStatus(f, r, registry.StatusDown)
+	r.Enabled = true
+	require.NoError(f, u.Update(f.ctx, r))
+	f.listedOnly(r, other)
+	require.NoError(f, f.reg.Deregister(f.ctx, r))
+	f.listedOnly(other)
+}
+
+func updateNotFound(f *fixture) {
+	u := updater(f)
+	require.ErrorIs(f, u.Update(f.ctx, f.registration(1)), registry.ErrNotFound)
+	f.listedOnly()
+}
+
 func doneContext(f *fixture) {
 	r, registered := f.registration(1), f.registration(2)
 	f.register(registered)

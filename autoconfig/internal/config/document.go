@@ -239,7 +239,17 @@ func (d *document) putInMap(n *node, rest string, y *yaml.Node, depth int) {
 		d.errs = append(d.errs, Problem{Key: n.key + "." + rest, Value: y.Value, Origin: d.at(y), Reason: "is set twice, first at " + m.origin})
 		return
 	}
-	d.addPair(n.key, &m, pair{rest, d.value(y, depth)})
+	v := d.value(y, depth)
+	if name, key := n.entry(rest); n.leaf.isNested() && key != "" {
+		if old, twice := m.below(name + "." + key); twice {
+			d.errs = append(d.errs, Problem{Key: n.key + "." + rest, Value: v.String(), Origin: v.origin, Reason: "is set twice, first at " + old.origin})
+			return
+		}
+		m.pairs = slices.Clone(m.pairs)
+		m.setBelow(name, key, v)
+	} else {
+		d.addPair(n.key, &m, pair{rest, v})
+	}
 	d.known[n.key] = m
 }
 

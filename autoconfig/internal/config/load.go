@@ -26,11 +26,19 @@ type Sources struct {
 	// Owned are prefixes below which unknown keys are reported, besides those of
 	// the blocks.
 	Owned []string
+	// Computed are names for placeholders that stand for what is found out on this
+	// machine, weaker than the environment and the document. The blocks before the
+	// one that is being read are filled in when one is asked for; value returns the
+	// text of any key.
+	Computed map[string]Compute
 	// Foreign are keys and blocks of programs that documents are taken over from,
 	// each with our key for the same thing, "" when there is none. They get a
 	// warning wherever they stand.
 	Foreign map[string]string
 }
+
+// Compute finds out what a placeholder stands for.
+type Compute func(value func(key string) (string, error)) (string, error)
 
 // Setting is one key with its value. A key may end inside a map
 // ("cloud.nacos.discovery.metadata.zone").
@@ -80,6 +88,7 @@ type Config struct {
 	schema   *schema
 	doc      *document
 	viper    *viper.Viper
+	computed map[string]Compute
 	problems []Problem
 	bare     []string // keys whose duration has no unit
 }
@@ -91,7 +100,9 @@ const untypable = "\x1f"
 // Load reads the sources into the blocks. The error is about reading, such as a
 // missing file or bad YAML; mistakes in values are in [Config.Err].
 func Load(s Sources, blocks ...Block) (*Config, error) {
-	c := &Config{schema: newSchema(), viper: viper.NewWithOptions(viper.KeyDelimiter(untypable))}
+	c := &Config{
+		schema: newSchema(), viper: viper.NewWithOptions(viper.KeyDelimiter(untypable)), computed: s.Computed,
+	}
 	for _, prefix := range s.Owned {
 		c.schema.own(prefix)
 	}
@@ -170,7 +181,11 @@ func (c *Config) set(s Setting, origin string, store func(string, any)) {
 		}
 		m.kind = kindMap
 		m.pairs, m.origin = slices.Clone(m.pairs), origin
-		m.set(rest, v)
+		if name, key := found.entry(rest); found.leaf.isNested() && key != "" {
+			m.setBelow(name, key, v)
+		} else {
+			m.set(rest, v)
+		}
 		store(found.key, m)
 	case found != nil && !found.foreign:
 		c.problems = append(c.problems, Problem{Key: s.Key, Value: v.String(), Origin: origin, Reason: "is a block of keys, not a key"})
@@ -234,6 +249,7 @@ func (c *Config) decode() {
 func (c *Config) expander(key string) *expander {
 	return &expander{
 		fold: func(name string) string {
+			name = strings.TrimPrefix(name, "spring.")
 			if n, rest := c.schema.find(name); n != nil && n.leaf != nil && rest == "" {
 				return n.key
 			}
@@ -241,6 +257,7 @@ func (c *Config) expander(key string) *expander {
 		},
 		open: []string{key},
 		lookup: func(name string) (string, bool, error) {
+			name = strings.TrimPrefix(name, "spring.") // as in the document
 			if n, rest := c.schema.find(name); n != nil && n.leaf != nil {
 				v, _ := c.raw(n.leaf)
 				return scalarText(v, name, rest)
@@ -250,11 +267,14 @@ func (c *Config) expander(key string) *expander {
 					return text, true, nil
 				}
 			}
-			v, ok := c.doc.other[uniformPath(name)]
-			if !ok {
-				return "", false, nil
+			if v, ok := c.doc.other[uniformPath(name)]; ok {
+				return scalarText(v, name, "")
 			}
-			return scalarText(v, name, "")
+			if compute := c.computed[uniformPath(name)]; compute != nil {
+				text, err := compute(func(key string) (string, error) { return c.expander(uniformPath(name)).expand("${" + key + ":}") })
+				return text, err == nil, err
+			}
+			return "", false, nil
 		},
 	}
 }
@@ -304,8 +324,10 @@ func (c *Config) validate(b Block) {
 func (c *Config) Problem(key, reason string) {
 	v := value{kind: kindNull}
 	if n, rest := c.schema.find(key); n != nil && n.leaf != nil {
-		if got, set := c.raw(n.leaf); set && rest == "" {
-			v = got
+		if got, set := c.raw(n.leaf); set {
+			if v = got; rest != "" {
+				v, _ = got.below(rest)
+			}
 		}
 	}
 	c.add(key, v, reason)

@@ -24,6 +24,7 @@ type schema struct {
 type node struct {
 	key      string // canonical path
 	owned    bool   // unknown names below are worth a warning
+	parent   *node  // nil at the root
 	children map[string]*node
 	leaf     *leaf
 
@@ -41,6 +42,26 @@ type leaf struct {
 
 // isMap reports whether the names below the key are the user's own.
 func (l *leaf) isMap() bool { return l.typ.Kind() == reflect.Map }
+
+// isNested reports whether each of those names stands for a map of its own.
+func (l *leaf) isNested() bool { return l.isMap() && l.typ.Elem().Kind() == reflect.Map }
+
+// entry splits a path below a nested map into the name in the map and the key
+// below it. The name may hold dots: it ends before the first key of the block that
+// the map stands in, since that is what the entries of such a map hold.
+func (n *node) entry(path string) (name, key string) {
+	for i, c := range path {
+		if c != '.' {
+			continue
+		}
+		first, _, _ := strings.Cut(path[i+1:], ".")
+		if n.parent.children[uniform(first)] != nil {
+			return path[:i], path[i+1:]
+		}
+	}
+	name, key, _ = strings.Cut(path, ".")
+	return name, key
+}
 
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 
@@ -76,7 +97,7 @@ func (n *node) child(name string) *node {
 		if n.key != "" {
 			key = n.key + "." + name
 		}
-		c = &node{key: key, owned: n.owned, children: map[string]*node{}}
+		c = &node{key: key, owned: n.owned, parent: n, children: map[string]*node{}}
 		n.children[uniform(name)] = c
 	}
 	return c

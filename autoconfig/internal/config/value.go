@@ -41,6 +41,32 @@ func (v *value) set(key string, val value) {
 	v.pairs[i].value = val
 }
 
+// setBelow is set for a key inside the map of a name.
+func (v *value) setBelow(name, key string, val value) {
+	inner := value{kind: kindMap, origin: val.origin}
+	if i := slices.IndexFunc(v.pairs, func(p pair) bool { return p.key == name && p.value.kind == kindMap }); i >= 0 {
+		inner = v.pairs[i].value
+		inner.pairs = slices.Clone(inner.pairs)
+	}
+	inner.set(key, val)
+	v.set(name, inner)
+}
+
+// below returns what stands in a map under a path, whose names may hold dots.
+func (v value) below(path string) (value, bool) {
+	for _, p := range v.pairs {
+		if p.key == path {
+			return p.value, true
+		}
+		if rest, ok := strings.CutPrefix(path, p.key+"."); ok {
+			if found, ok := p.value.below(rest); ok {
+				return found, true
+			}
+		}
+	}
+	return value{}, false
+}
+
 // String is the value as a message shows it.
 func (v value) String() string {
 	switch v.kind {

@@ -1,0 +1,313 @@
+package autoconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
+	"github.com/rollcall-go/rollcall/loadbalance"
+	"github.com/rollcall-go/rollcall/registry"
+)
+
+// reloader reads the configuration again and applies the difference: what is read
+// is a whole new configuration, which is validated before anything is touched.
+type reloader struct {
+	boot    *boot
+	loggers *Loggers
+	parts   *reloadParts // set before the application starts
+
+	// life ends when the application stops.
+	life context.Context
+	end  context.CancelFunc
+
+	turn sync.Mutex // one reload at a time
+	// settings are what is in effect, as far as a reload applies it.
+	settings *settings
+
+	mu      sync.Mutex
+	name    string // of the document
+	current []config.Effective
+	waiting map[string]config.Effective
+}
+
+// reloadParts are what a reload changes.
+type reloadParts struct {
+	inside *inside
+	offer  *offer // nil without a registration
+	logger *slog.Logger
+}
+
+func newReloader(b *boot, s *settings, loaded *config.Config, loggers *Loggers) *reloader {
+	life, end := context.WithCancel(context.Background())
+	return &reloader{
+		boot: b, loggers: loggers, life: life, end: end,
+		settings: s, name: loaded.File, current: loaded.Effective(),
+	}
+}
+
+// file names the document, "" when there is none.
+func (r *reloader) file() string { return r.name }
+
+// properties returns every key with what is in effect.
+func (r *reloader) properties() []config.Effective {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.current)
+}
+
+// pending returns what was read and waits for a restart.
+func (r *reloader) pending() map[string]config.Effective {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.waiting
+}
+
+// reload is [App.Reload].
+func (r *reloader) reload(ctx context.Context, why string) error {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	if r.parts == nil || r.life.Err() != nil {
+		return errors.New("reload the configuration: the application does not run")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.life, cancel)()
+	logger := r.parts.logger
+	next, loaded, err := r.boot.again().read()
+	if err == nil {
+		err = loaded.Err()
+	}
+	if err != nil {
+		for line := range lines(err) {
+			logger.Error("configuration not reloaded, nothing was changed", slog.String("why", why), slog.String("problem", line))
+		}
+		return err
+	}
+	for _, n := range loaded.Notes {
+		if n.Level >= slog.LevelWarn {
+			logger.Log(ctx, n.Level, n.Text, n.Args...)
+		}
+	}
+	effective := loaded.Effective()
+	changed := r.changed(effective)
+	if len(changed) == 0 {
+		r.settle(effective, nil, nil)
+		logger.Info("configuration read again, nothing is different", slog.String("why", why))
+		return nil
+	}
+	applied, errs := r.apply(ctx, next, changed)
+	r.settle(effective, changed, applied)
+	r.report(why, changed, applied)
+	return errors.Join(errs...)
+}
+
+// changed returns the keys whose value is not the one in effect, in the order of
+// the blocks.
+func (r *reloader) changed(next []config.Effective) []string {
+	var keys []string
+	for i, e := range next {
+		if !reflect.DeepEqual(e.Value, r.current[i].Value) {
+			keys = append(keys, e.Key)
+		}
+	}
+	return keys
+}
+
+// settle notes what is in effect now and what waits.
+func (r *reloader) settle(next []config.Effective, changed, applied []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	waiting := map[string]config.Effective{}
+	current := slices.Clone(next)
+	for i, e := range next {
+		if slices.Contains(changed, e.Key) && !slices.Contains(applied, e.Key) {
+			waiting[e.Key] = e
+			current[i] = r.current[i]
+		}
+	}
+	r.current, r.waiting = current, waiting
+}
+
+// report says what became of each key.
+func (r *reloader) report(why string, changed, applied []string) {
+	logger := r.parts.logger
+	if len(applied) > 0 {
+		logger.Info("configuration reloaded", slog.String("why", why), slog.String("applied", strings.Join(applied, ", ")))
+	}
+	for _, key := range changed {
+		if slices.Contains(applied, key) {
+			continue
+		}
+		if change := changeOf(key); change.how != nil {
+			logger.Warn("configuration key not applied, the change failed or the part is off", slog.String("key", key))
+			continue
+		}
+		logger.Warn("configuration key cannot change while the application runs, restart to apply it", slog.String("key", key))
+	}
+}
+
+// change is how the new values of some keys are applied.
+type change struct {
+	name string
+	how  func(r *reloader, ctx context.Context, next *settings, keys []string) error
+}
+
+// The ways, in the order in which they are gone: the quick ones first, so that a
+// registry that does not answer holds none of them up.
+var (
+	changeLevels       = change{"the levels of the loggers", (*reloader).applyLevels}
+	changeBalancer     = change{"the load balancer", (*reloader).applyBalancer}
+	changeServers      = change{"the nodes of the registry", (*reloader).applyServers}
+	changeRegistration = change{"the registration", (*reloader).applyRegistration}
+)
+
+// changeOf says how a key is applied; with no way it needs a restart.
+func changeOf(key string) change {
+	switch {
+	case key == "logging.level", key == "logging.levels":
+		return changeLevels
+	case key == loadbalance.PropertiesPrefix+".enabled":
+	case strings.HasPrefix(key, loadbalance.PropertiesPrefix+"."):
+		return changeBalancer
+	case key == "cloud.nacos.server-addr", key == "cloud.nacos.discovery.server-addr":
+		return changeServers
+	case slices.Contains(registrationKeys, key), slices.Contains(addressKeys, key):
+		return changeRegistration
+	}
+	return change{}
+}
+
+// registrationKeys are what the registration is made of; addressKeys are those
+// that decide on its address.
+var (
+	registrationKeys = []string{
+		"application.name",
+		"cloud.nacos.discovery.namespace", "cloud.nacos.discovery.service", "cloud.nacos.discovery.group",
+		"cloud.nacos.discovery.cluster-name", "cloud.nacos.discovery.weight", "cloud.nacos.discovery.metadata",
+		"cloud.nacos.discovery.instance-enabled", "cloud.nacos.discovery.ephemeral", "cloud.nacos.discovery.port",
+		"cloud.nacos.discovery.secure", "cloud.nacos.discovery.heart-beat-interval",
+		"cloud.nacos.discovery.heart-beat-timeout", "cloud.nacos.discovery.ip-delete-timeout",
+	}
+	addressKeys = []string{
+		"cloud.nacos.discovery.ip", "cloud.nacos.discovery.network-interface", "cloud.nacos.discovery.ip-type",
+		"cloud.inetutils.default-ip-address", "cloud.inetutils.ignored-interfaces",
+		"cloud.inetutils.preferred-networks", "cloud.inetutils.use-only-site-local-interfaces",
+		"cloud.inetutils.pod-ip-env",
+	}
+)
+
+// apply goes every way that a changed key calls for, and returns the keys that are
+// in effect now.
+func (r *reloader) apply(ctx context.Context, next *settings, changed []string) (applied []string, errs []error) {
+	for _, way := range []change{changeLevels, changeBalancer, changeServers, changeRegistration} {
+		var keys []string
+		for _, key := range changed {
+			if changeOf(key).name == way.name {
+				keys = append(keys, key)
+			}
+		}
+		if len(keys) == 0 {
+			continue
+		}
+		switch err := way.how(r, ctx, next, keys); {
+		case errors.Is(err, errNotThere):
+		case err != nil:
+			r.parts.logger.Error("a change of the configuration failed",
+				slog.String("keys", strings.Join(keys, ", ")), slog.Any("error", err))
+			errs = append(errs, fmt.Errorf("reload %s: %w", way.name, err))
+		default:
+			applied = append(applied, keys...)
+		}
+	}
+	return applied, errs
+}
+
+// errNotThere says that the part which a key is about does not take part.
+var errNotThere = errors.New("the part is off")
+
+func (r *reloader) applyLevels(_ context.Context, next *settings, _ []string) error {
+	if r.boot.logger != nil {
+		return errNotThere // the application's own logger has its own level
+	}
+	r.loggers.configure(*next.logging, r.settings.logging.Levels)
+	r.settings.logging = next.logging
+	return nil
+}
+
+func (r *reloader) applyBalancer(_ context.Context, next *settings, _ []string) error {
+	l := r.parts.inside.balancer
+	if l == nil {
+		return errNotThere
+	}
+	p := next.loadbalancer.Clone()
+	p.Enabled = r.settings.loadbalancer.Enabled
+	if err := l.Reconfigure(p); err != nil {
+		return err
+	}
+	r.settings.loadbalancer = next.loadbalancer
+	return nil
+}
+
+// applyServers goes over to other nodes and registers there at once. What stands
+// in the former registry, if it is another, ends there with its beats: the nodes
+// may as well be those of the same registry under other names, where taking the
+// instance out would take it out for everybody.
+func (r *reloader) applyServers(ctx context.Context, next *settings, _ []string) error {
+	nacos := r.parts.inside.nacos
+	if nacos == nil {
+		return errNotThere
+	}
+	servers, _ := next.nacos.servers()
+	before := nacos.client.Servers()
+	if err := nacos.client.SetServers(servers); err != nil {
+		return err
+	}
+	r.settings.nacos.ServerAddr = next.nacos.ServerAddr
+	r.settings.nacos.Discovery.ServerAddr = next.nacos.Discovery.ServerAddr
+	a := r.parts.inside.registration
+	if a == nil || a.State() != registry.StateRegistered || slices.Equal(before, nacos.client.Servers()) {
+		return nil // or the next attempt goes there
+	}
+	if err := nacos.registry.Register(ctx, a.Registration()); err != nil {
+		return fmt.Errorf("the nodes were replaced, but registering there failed: %w", err)
+	}
+	return nil
+}
+
+// applyRegistration makes the registration anew from the properties, below what
+// customizers, hooks and changes at run time say. The registry is told by one
+// update; where the instance or its service is another one now, that is registered
+// and then the former taken out.
+func (r *reloader) applyRegistration(ctx context.Context, next *settings, keys []string) error {
+	a := r.parts.inside.registration
+	if a == nil {
+		return errNotThere
+	}
+	wanted := *r.parts.offer
+	if slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(addressKeys, key) }) {
+		if err := wanted.choose(next); err != nil {
+			return err
+		}
+	}
+	if err := a.Refresh(ctx, wanted.registration(next)); err != nil {
+		return err
+	}
+	*r.parts.offer = wanted
+	for _, key := range keys {
+		if slices.Contains(lookupKeys, key) {
+			r.parts.logger.Warn("the registration has moved; calls by name go on from where they were until a restart", slog.String("key", key))
+		}
+	}
+	return nil
+}
+
+// lookupKeys also say where names are looked up and which cluster is preferred.
+var lookupKeys = []string{
+	"cloud.nacos.discovery.namespace", "cloud.nacos.discovery.group", "cloud.nacos.discovery.cluster-name",
+}

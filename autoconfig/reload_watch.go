@@ -1,0 +1,134 @@
+package autoconfig
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"go.uber.org/fx"
+)
+
+// settleTime is how long a file must have been left alone before it is read:
+// editors and orchestrators write it in several steps.
+const settleTime = 500 * time.Millisecond
+
+type reloaderParams struct {
+	fx.In
+
+	Lifecycle   fx.Lifecycle
+	Reloader    *reloader
+	Application ApplicationProperties
+	Inside      *inside
+	Offer       *offer `optional:"true"`
+	Logger      *slog.Logger
+}
+
+// startReloader has the reloader ready once the application has started, and
+// watch the file.
+func startReloader(p reloaderParams) {
+	r := p.Reloader
+	w := &fileWatch{reload: r.reload, file: r.file(), logger: p.Logger}
+	p.Lifecycle.Append(fx.Hook{
+		OnStart: func(context.Context) error {
+			r.turn.Lock()
+			r.parts = &reloadParts{p.Inside, p.Offer, p.Logger}
+			r.turn.Unlock()
+			if p.Application.ReloadOnChange && r.watchable() {
+				w.start()
+			}
+			return nil
+		},
+		OnStop: func(context.Context) error {
+			r.end() // cuts a reload in progress short, which is waited for
+			w.stop()
+			r.turn.Lock()
+			defer r.turn.Unlock()
+			r.parts = nil
+			return nil
+		},
+	})
+}
+
+// watchable reports whether the document is a file.
+func (r *reloader) watchable() bool { return r.name != "" && r.boot.sources.Text == "" }
+
+// fileWatch reads the configuration again when its file has other content. It
+// watches the folder, since files are replaced rather than written, and where
+// they are links, as in Kubernetes, what they lead to is.
+type fileWatch struct {
+	reload func(ctx context.Context, why string) error
+	file   string
+	logger *slog.Logger
+
+	watcher *fsnotify.Watcher // nil when it is not running
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+}
+
+// start begins to watch. Where the system does not let it, that is logged: the
+// file can still be read again on request.
+func (w *fileWatch) start() {
+	file, err := filepath.Abs(w.file)
+	if err == nil {
+		w.watcher, err = fsnotify.NewWatcher()
+	}
+	if err == nil {
+		if err = w.watcher.Add(filepath.Dir(file)); err != nil {
+			_ = w.watcher.Close()
+			w.watcher = nil
+		}
+	}
+	if err != nil {
+		w.logger.Warn("the configuration file is not watched, SIGHUP has it read again", slog.Any("error", err))
+		return
+	}
+	content, _ := os.ReadFile(file)
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel = cancel
+	w.done.Go(func() { w.run(ctx, file, content) })
+}
+
+func (w *fileWatch) run(ctx context.Context, file string, content []byte) {
+	settled := time.NewTimer(0)
+	settled.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-w.watcher.Events:
+			if !ok {
+				return
+			}
+			settled.Reset(settleTime)
+		case err, ok := <-w.watcher.Errors:
+			if !ok {
+				return
+			}
+			w.logger.Warn("watching the configuration file failed", slog.Any("error", err))
+			settled.Reset(settleTime) // something may have been missed
+		case <-settled.C:
+			now, err := os.ReadFile(file)
+			if err != nil || bytes.Equal(now, content) {
+				continue // between two steps of a replacement, or another file
+			}
+			content = now
+			_ = w.reload(ctx, "the file changed") // logged there
+		}
+	}
+}
+
+// stop ends the watch and waits for it.
+func (w *fileWatch) stop() {
+	if w.watcher == nil {
+		return
+	}
+	w.cancel()
+	_ = w.watcher.Close()
+	w.done.Wait()
+	w.watcher = nil
+}

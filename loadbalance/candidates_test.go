@@ -1,0 +1,67 @@
+package loadbalance_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-go/rollcall/loadbalance"
+	"github.com/rollcall-go/rollcall/registry"
+)
+
+func TestDR1_CandidatesAreThoseOfAPlainCall(t *testing.T) {
+	l := having(t, loadbalance.Options{Cluster: "a", PreferSameCluster: true},
+		inst(1, in("a")), inst(2, in("b")), inst(3, in("a"), disabled), inst(4, in("a")))
+	candidates, err := l.Candidates(t.Context(), orders)
+	require.NoError(t, err)
+	var ips []string
+	for _, i := range candidates {
+		ips = append(ips, i.IP)
+	}
+	slices.Sort(ips)
+	require.Equal(t, []string{"192.0.2.1", "192.0.2.4"}, ips)
+
+	_, err = having(t, loadbalance.Options{}, inst(1, unhealthy)).Candidates(t.Context(), orders)
+	require.ErrorIs(t, err, loadbalance.ErrNoInstance)
+	require.NoError(t, l.Close())
+	_, err = l.Candidates(t.Context(), orders)
+	require.ErrorIs(t, err, loadbalance.ErrClosed)
+}
+
+func TestDR1_CandidatesThatAStageRepeatsAreOne(t *testing.T) {
+	l := having(t, with(preset("weighted")), inst(1, func(i *registry.Instance) { i.Weight = 5 }), inst(2))
+	candidates, err := l.Candidates(t.Context(), orders)
+	require.NoError(t, err)
+	require.Len(t, candidates, 2)
+}
+
+func TestDR11_CallersThatHoldConnectionsGoWhereTheyAreConnected(t *testing.T) {
+	for _, name := range []string{"weighted-random", "round-robin", "weighted-round-robin", "least-active", "p2c", "consistent-hash"} {
+		l := having(t, with(outlier, func(p *loadbalance.Properties) { p.Algorithm, p.HashKey = name, "cookie:user" }),
+			inst(1), inst(2), inst(3))
+		asked, connected := []string{}, "192.0.2.2"
+		reachable := func(i *registry.Instance) bool {
+			asked = append(asked, i.IP)
+			return i.IP == connected
+		}
+		for range 50 {
+			asked = asked[:0]
+			got, err := l.ChooseFor(t.Context(), loadbalance.Request{Service: orders, Reachable: reachable})
+			require.NoError(t, err)
+			require.Equal(t, connected, got.Instance.IP, name)
+			if asked[0] == connected {
+				require.Len(t, asked, 1, "the others are not asked about")
+			}
+			got.Done(loadbalance.Outcome{StatusCode: 200})
+		}
+		connected = "nothing"
+		_, err := l.ChooseFor(t.Context(), loadbalance.Request{Service: orders, Reachable: reachable})
+		require.ErrorIs(t, err, loadbalance.ErrNoInstance)
+		state, ok := l.State(orders)
+		require.True(t, ok)
+		for _, i := range state.Instances {
+			require.Zero(t, i.Active, "what was not chosen counts for nothing")
+		}
+	}
+}

@@ -1,0 +1,537 @@
+package grpclb_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/rollcall-go/rollcall/loadbalance"
+	"github.com/rollcall-go/rollcall/loadbalance/grpclb"
+	"github.com/rollcall-go/rollcall/registry"
+)
+
+func TestDR9_GRPCPortIsTheMetadatasElseTheInstances(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		edit func(*registry.Instance, int)
+	}{
+		{"metadata", func(i *registry.Instance, port int) {}},
+		{"none", func(i *registry.Instance, port int) { i.Port, i.Metadata = port, nil }},
+		{"no number", func(i *registry.Instance, port int) {
+			i.Port, i.Metadata = port, map[string]string{grpclb.MetadataPort: "x"}
+		}},
+		{"zero", func(i *registry.Instance, port int) {
+			i.Port, i.Metadata = port, map[string]string{grpclb.MetadataPort: "0"}
+		}},
+		{"too large", func(i *registry.Instance, port int) {
+			i.Port, i.Metadata = port, map[string]string{grpclb.MetadataPort: "65536"}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, "one")
+			i := at(s)
+			c.edit(&i, s.port)
+			name, err := ask(t.Context(), newFleet(t, loadbalance.Options{}, i).conn(t), "")
+			require.NoError(t, err)
+			require.Equal(t, "one", name)
+		})
+	}
+}
+
+func TestDR9_GRPCTargets(t *testing.T) {
+	s := serve(t, "one")
+	f := newFleet(t, loadbalance.Options{}, at(s))
+	other := registry.ServiceID{Group: "OTHER", Name: users.Name}
+	elsewhere := at(serve(t, "two"))
+	elsewhere.Service = other
+	f.Set(other, elsewhere)
+	opts := append(grpclb.DialOptions(f.balancer), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	for _, c := range []struct{ target, want string }{
+		{"lb:///user-service", "one"},
+		{"lb:///DEFAULT_GROUP@@user-service", "one"},
+		{"lb:///OTHER@@user-service", "two"},
+	} {
+		conn, err := grpc.NewClient(c.target, opts...)
+		require.NoError(t, err)
+		name, err := ask(t.Context(), conn, "")
+		require.NoError(t, err)
+		require.Equal(t, c.want, name, c.target)
+		require.NoError(t, conn.Close())
+	}
+	for _, target := range []string{"lb://user-service", "lb://OTHER@@user-service/", "lb:///", "lb:///a/b"} {
+		conn, err := grpc.NewClient(target, opts...)
+		if err == nil {
+			_, err = ask(t.Context(), conn, "")
+			require.NoError(t, conn.Close())
+		}
+		require.ErrorContains(t, err, "does not name a service: write lb:///name or lb:///GROUP@@name", target)
+	}
+}
+
+func TestDR2_SharesOfGRPCCalls(t *testing.T) {
+	one, two := serve(t, "one"), serve(t, "two")
+	for _, c := range []struct {
+		policy string
+		want   float64
+	}{
+		{loadbalance.PolicyWeightedRandom, 0.75},
+		{loadbalance.PolicyWeightedRoundRobin, 0.75},
+		{loadbalance.PolicyRoundRobin, 0.5},
+	} {
+		policy, err := loadbalance.PolicyByName(c.policy, nil)
+		require.NoError(t, err)
+		conn := newFleet(t, loadbalance.Options{Policy: policy}, at(one, weight(3)), at(two)).conn(t)
+		connected(t, conn, one, two)
+		const calls = 2000
+		require.InDelta(t, c.want, float64(shares(t, conn, calls)["one"])/calls, 0.05, c.policy)
+	}
+}
+
+func TestDR1_GRPCGoesToUsableInstancesOfTheOwnCluster(t *testing.T) {
+	near, far := serve(t, "near"), serve(t, "far")
+	refused := serve(t, "refused")
+	f := newFleet(t, loadbalance.Options{Cluster: "a", PreferSameCluster: true},
+		at(near, cluster("a")), at(far, cluster("b")),
+		at(refused, cluster("a"), func(i *registry.Instance) { i.Enabled = false }))
+	conn := f.conn(t)
+	require.Equal(t, map[string]int{"near": 50}, shares(t, conn, 50))
+	require.Zero(t, far.accepted.Load(), "who is not called needs no connection")
+
+	f.Set(users, at(far, cluster("b")))
+	require.Eventually(t, func() bool { return shares(t, conn, 1)["far"] == 1 }, 10*time.Second, time.Millisecond)
+	f.Set(users, at(far, cluster("b")), at(near, cluster("a")))
+	require.Eventually(t, func() bool { return shares(t, conn, 1)["near"] == 1 }, 10*time.Second, time.Millisecond)
+	require.Zero(t, refused.calls.Load())
+	require.Zero(t, refused.accepted.Load())
+}
+
+func TestDR1_GRPCMetadataIsTheHeaderOfStages(t *testing.T) {
+	one, two := serve(t, "one"), serve(t, "two")
+	tagged := func(hint string) func(*registry.Instance) {
+		return func(i *registry.Instance) { i.Metadata["hint"] = hint }
+	}
+	p := loadbalance.DefaultProperties()
+	p.Chain = []string{loadbalance.StageUsable, loadbalance.StageHint}
+	f := newFleet(t, loadbalance.Options{Properties: &p}, at(one, tagged("blue")), at(two, tagged("green")))
+	conn := f.conn(t)
+	for _, c := range []struct{ hint, want string }{{"blue", "one"}, {"green", "two"}} {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "x-sc-lb-hint", c.hint)
+		require.Eventually(t, func() bool {
+			name, err := ask(ctx, conn, "")
+			require.NoError(t, err)
+			return name == c.want // the first may go elsewhere, while connections are made
+		}, 10*time.Second, time.Millisecond)
+		for range 20 {
+			name, err := ask(ctx, conn, "")
+			require.NoError(t, err)
+			require.Equal(t, c.want, name)
+		}
+	}
+}
+
+func TestDR1_GRPCConnectsOnDemandWhereAChainIsStrict(t *testing.T) {
+	one, two := serve(t, "one"), serve(t, "two")
+	version := func(v string) func(*registry.Instance) {
+		return func(i *registry.Instance) { i.Metadata[loadbalance.MetadataAPIVersion] = v }
+	}
+	p := loadbalance.DefaultProperties()
+	p.Configurations = loadbalance.StageAPIVersion
+	p.APIVersion.Header, p.APIVersion.Required = "Version", true
+	conn := newFleet(t, loadbalance.Options{Properties: &p}, at(one, version("1")), at(two, version("2"))).conn(t)
+
+	name, err := ask(metadata.AppendToOutgoingContext(t.Context(), "version", "1"), conn, "")
+	require.NoError(t, err)
+	require.Equal(t, "one", name)
+	require.Zero(t, two.accepted.Load())
+	name, err = ask(metadata.AppendToOutgoingContext(t.Context(), "version", "2"), conn, "")
+	require.NoError(t, err)
+	require.Equal(t, "two", name)
+
+	_, err = ask(t.Context(), conn, "")
+	require.ErrorContains(t, err, loadbalance.ErrAPIVersion.Error())
+	_, err = ask(metadata.AppendToOutgoingContext(t.Context(), "version", "3"), conn, "")
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.ErrorContains(t, err, `2 known, 2 left out by filters`)
+}
+
+func TestDR9_GRPCServiceWithoutInstances(t *testing.T) {
+	s := serve(t, "one")
+	f := newFleet(t, loadbalance.Options{})
+	f.Set(registry.ServiceID{Name: "user-servize"}, registry.NewInstance(registry.ServiceID{Name: "user-servize"}, "192.0.2.1", 80))
+	conn := f.conn(t)
+	_, err := ask(t.Context(), conn, "")
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.ErrorContains(t, err, `no instance available of service "user-service" (namespace public, group DEFAULT_GROUP): `+
+		`none registered; of the 1 services there, the most similar are user-servize`)
+	require.Equal(t, connectivity.TransientFailure, conn.GetState())
+
+	waited := make(chan error, 1)
+	go func() {
+		_, err := ask(context.WithoutCancel(t.Context()), conn, "", grpc.WaitForReady(true))
+		waited <- err
+	}()
+	f.Set(users, at(s))
+	require.NoError(t, <-waited, "whoever waits is served when an instance has come")
+	require.Equal(t, connectivity.Ready, conn.GetState())
+
+	f.Set(users)
+	require.Eventually(t, func() bool { return conn.GetState() == connectivity.TransientFailure }, 10*time.Second, time.Millisecond)
+	_, err = ask(t.Context(), conn, "")
+	require.Equal(t, codes.Unavailable, status.Code(err))
+}
+
+func TestDR15_GRPCWithUnhealthyInstancesOnly(t *testing.T) {
+	s := serve(t, "one")
+	sick := at(s, func(i *registry.Instance) { i.Healthy = false })
+	f := newFleet(t, loadbalance.Options{}, sick)
+	conn := f.conn(t)
+	_, err := ask(t.Context(), conn, "")
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.ErrorContains(t, err, "1 known, 1 unhealthy")
+	require.Zero(t, s.accepted.Load())
+	f.Set(users, at(s))
+	require.Eventually(t, func() bool {
+		_, err := ask(t.Context(), conn, "")
+		return err == nil
+	}, 10*time.Second, time.Millisecond)
+}
+
+func TestDR9_GRPCSaysWhyThereIsNoListAndRecovers(t *testing.T) {
+	f := newFleet(t, loadbalance.Options{}, at(serve(t, "one")))
+	f.fail(errDown)
+	conn := f.conn(t)
+	_, err := ask(t.Context(), conn, "")
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.ErrorContains(t, err, `no instance available of service "user-service"`)
+	require.ErrorContains(t, err, errDown.Error())
+	f.fail(nil)
+	f.Set(users, at(serve(t, "two")))
+	require.Eventually(t, func() bool {
+		name, err := ask(t.Context(), conn, "")
+		return err == nil && name == "two"
+	}, 10*time.Second, time.Millisecond)
+}
+
+func TestDR6_GRPCGoesOnWithAStaleList(t *testing.T) {
+	f := newFleet(t, loadbalance.Options{}, at(serve(t, "one")))
+	conn := f.conn(t)
+	connected(t, conn)
+	f.fail(errDown)
+	require.Eventually(t, func() bool {
+		s, err := f.balancer.Discovery().Snapshot(t.Context(), users)
+		return err == nil && s.Stale()
+	}, 10*time.Second, time.Millisecond)
+	require.Equal(t, map[string]int{"one": 20}, shares(t, conn, 20))
+}
+
+func TestDR11_GRPCPassesOverInstancesThatCannotBeConnected(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	dead := registry.NewInstance(users, "127.0.0.1", closed.Addr().(*net.TCPAddr).Port)
+	require.NoError(t, closed.Close())
+	s := serve(t, "one")
+	for name, edit := range map[string]func(*loadbalance.Properties){
+		"default":                 func(*loadbalance.Properties) {},
+		"without retry-aware":     func(p *loadbalance.Properties) { p.Retry.AvoidPreviousInstance = false },
+		"weighted":                func(p *loadbalance.Properties) { p.Configurations = loadbalance.StageWeighted },
+		"same instance preferred": func(p *loadbalance.Properties) { p.Configurations = loadbalance.StageSameInstance },
+		"consistent hash": func(p *loadbalance.Properties) {
+			p.Algorithm, p.HashKey = loadbalance.PolicyConsistentHash, "header:X-User"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := loadbalance.DefaultProperties()
+			edit(&p)
+			f := newFleet(t, loadbalance.Options{Properties: &p}, dead, at(s))
+			conn := f.conn(t)
+			require.Equal(t, map[string]int{"one": 50}, shares(t, conn, 50))
+
+			f.Set(users, dead)
+			require.Eventually(t, func() bool {
+				_, err = ask(t.Context(), conn, "")
+				return err != nil
+			}, 10*time.Second, time.Millisecond)
+			require.Equal(t, codes.Unavailable, status.Code(err))
+			require.ErrorContains(t, err, "can be connected, the last one tried is "+dead.Address())
+			require.ErrorContains(t, err, "refused")
+		})
+	}
+}
+
+func TestCase19_GRPCInstancesLeaveUnderTrafficWithoutAFailedCall(t *testing.T) {
+	one, two, three := serve(t, "one"), serve(t, "two"), serve(t, "three")
+	f := newFleet(t, loadbalance.Options{}, at(one), at(two), at(three))
+	conn := f.conn(t)
+	connected(t, conn, one, two, three)
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	var calls, failures atomic.Int64
+	for range 8 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				calls.Add(1)
+				if _, err := ask(t.Context(), conn, "slow"); err != nil {
+					failures.Add(1)
+					t.Errorf("call failed: %v", err)
+				}
+			}
+		})
+	}
+	for n := range 10 {
+		leaving := []*server{one, two}[n%2]
+		staying := []*server{two, one}[n%2]
+		f.Set(users, at(three), at(staying))
+		before := calls.Load()
+		require.Eventually(t, func() bool { return calls.Load() > before+20 }, 10*time.Second, time.Millisecond)
+		served := leaving.calls.Load()
+		before = calls.Load()
+		require.Eventually(t, func() bool { return calls.Load() > before+20 }, 10*time.Second, time.Millisecond)
+		require.Equal(t, served, leaving.calls.Load(), "who has left is called no more")
+		f.Set(users, at(three), at(staying), at(leaving))
+		require.Eventually(t, func() bool { return leaving.calls.Load() > served }, 10*time.Second, time.Millisecond)
+	}
+	f.Set(users, at(three))
+	before := calls.Load()
+	require.Eventually(t, func() bool { return calls.Load() > before+20 }, 10*time.Second, time.Millisecond)
+	one.GracefulStop()
+	two.GracefulStop()
+	before = calls.Load()
+	require.Eventually(t, func() bool { return calls.Load() > before+20 }, 10*time.Second, time.Millisecond)
+	stop()
+	wg.Wait()
+	require.Zero(t, failures.Load(), "of %d calls", calls.Load())
+}
+
+func TestDR5_GRPCHealthIsWatchedWhereTheServiceConfigSaysSo(t *testing.T) {
+	one, two := serve(t, "one"), serve(t, "two")
+	conn := newFleet(t, loadbalance.Options{}, at(one), at(two)).conn(t, grpc.WithDefaultServiceConfig(
+		`{"loadBalancingConfig": [{"rollcall": {}}], "healthCheckConfig": {"serviceName": ""}}`))
+	connected(t, conn, one, two)
+	one.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
+	require.Eventually(t, func() bool { return shares(t, conn, 30)["one"] == 0 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, map[string]int{"two": 50}, shares(t, conn, 50))
+	one.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
+	connected(t, conn, one, two)
+}
+
+func TestServiceConfigThatNamesAnotherPolicyIsRefused(t *testing.T) {
+	f := newFleet(t, loadbalance.Options{}, at(serve(t, "one")))
+	for config, want := range map[string]string{
+		`{"methodConfig": []}`:                           `the service config does not name the policy "rollcall", by which calls to lb: targets are balanced`,
+		`{"loadBalancingConfig": [{"round_robin": {}}]}`: "", // which has words of its own for having no addresses
+	} {
+		conn := f.conn(t, grpc.WithDefaultServiceConfig(config))
+		require.Eventually(t, func() bool {
+			_, err := ask(t.Context(), conn, "")
+			require.Equal(t, codes.Unavailable, status.Code(err))
+			return strings.Contains(err.Error(), want)
+		}, 10*time.Second, time.Millisecond)
+	}
+	conn, err := grpc.NewClient("passthrough:///127.0.0.1:1", grpc.WithDefaultServiceConfig(grpclb.ServiceConfig),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = ask(t.Context(), conn, "")
+	require.ErrorContains(t, err, `the policy "rollcall" balances calls to lb: targets alone`)
+}
+
+// learning records what becomes of calls.
+type learning struct {
+	loadbalance.Policy
+	mu       sync.Mutex
+	outcomes []loadbalance.Outcome
+}
+
+func (p *learning) Build(instances []*registry.Instance) loadbalance.Picker {
+	return learningPicker{p, loadbalance.RoundRobin(nil).Build(instances)}
+}
+
+type learningPicker struct {
+	*learning
+	inner loadbalance.Picker
+}
+
+func (p learningPicker) Pick(r *loadbalance.Request) (loadbalance.Result, error) {
+	result, err := p.inner.Pick(r)
+	result.Done = func(o loadbalance.Outcome) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.outcomes = append(p.outcomes, o)
+	}
+	return result, err
+}
+
+// foreign hides what the policy can beside Policy.
+type foreign struct{ *learning }
+
+func (foreign) Name() string { return "learning" }
+
+func (p *learning) last(t *testing.T, n int) loadbalance.Outcome {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.outcomes) == n
+	}, 10*time.Second, time.Millisecond)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.outcomes[n-1]
+}
+
+func TestDR11_GRPCOutcomesGoBackToThePolicy(t *testing.T) {
+	policy := &learning{}
+	s := serve(t, "one")
+	conn := newFleet(t, loadbalance.Options{Policy: foreign{policy}}, at(s)).conn(t)
+
+	_, err := ask(t.Context(), conn, "")
+	require.NoError(t, err)
+	o := policy.last(t, 1)
+	require.NoError(t, o.Err)
+	require.Equal(t, http.StatusOK, o.StatusCode)
+	require.Positive(t, o.Latency)
+
+	_, err = ask(t.Context(), conn, "not found")
+	require.Equal(t, codes.NotFound, status.Code(err))
+	o = policy.last(t, 2)
+	require.NoError(t, o.Err, "an answer is an answer, whatever it says")
+	require.Equal(t, http.StatusNotFound, o.StatusCode)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	_, err = ask(ctx, conn, "slower")
+	cancel()
+	require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+	o = policy.last(t, 3)
+	require.ErrorIs(t, o.Err, context.DeadlineExceeded)
+
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() {
+		<-s.hanging
+		cancel()
+	}()
+	_, err = ask(ctx, conn, "hang")
+	require.Equal(t, codes.Canceled, status.Code(err))
+	o = policy.last(t, 4)
+	require.ErrorIs(t, o.Err, context.Canceled)
+
+	stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, watchMethod)
+	require.NoError(t, err)
+	for range 3 {
+		require.NoError(t, stream.SendMsg(wrapperspb.String("")))
+		require.NoError(t, stream.RecvMsg(new(wrapperspb.StringValue)))
+	}
+	policy.last(t, 4) // not before its end
+	require.NoError(t, stream.CloseSend())
+	require.Error(t, stream.RecvMsg(new(wrapperspb.StringValue)))
+	o = policy.last(t, 5)
+	require.NoError(t, o.Err)
+	require.Zero(t, o.Latency, "how long a stream lasts says nothing")
+
+	go func() {
+		<-s.hanging
+		s.Stop()
+	}()
+	_, err = ask(t.Context(), conn, "hang")
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	o = policy.last(t, 6)
+	require.Error(t, o.Err, "a connection that broke is no answer")
+	require.Zero(t, o.StatusCode)
+}
+
+func TestGRPCIdleConnectionComesBack(t *testing.T) {
+	conn := newFleet(t, loadbalance.Options{}, at(serve(t, "one"))).conn(t, grpc.WithIdleTimeout(10*time.Millisecond))
+	for range 3 {
+		require.Equal(t, map[string]int{"one": 1}, shares(t, conn, 1))
+		require.Eventually(t, func() bool { return conn.GetState() == connectivity.Idle }, 10*time.Second, time.Millisecond)
+	}
+}
+
+func TestGRPCServerThatRestartsIsConnectedAgain(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := l.Addr().(*net.TCPAddr).Port
+	start := func(l net.Listener) (*grpc.Server, chan struct{}) {
+		s := grpc.NewServer()
+		s.RegisterService(&who, &server{name: "one"})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = s.Serve(l)
+		}()
+		return s, ended
+	}
+	s, ended := start(l)
+	conn := newFleet(t, loadbalance.Options{}, registry.NewInstance(users, "127.0.0.1", port)).conn(t)
+	require.Equal(t, map[string]int{"one": 1}, shares(t, conn, 1))
+	s.Stop()
+	<-ended
+	l, err = net.Listen("tcp", l.Addr().String())
+	require.NoError(t, err)
+	s, ended = start(l)
+	require.Eventually(t, func() bool {
+		name, err := ask(t.Context(), conn, "", grpc.WaitForReady(true))
+		return err == nil && name == "one" // the first may notice that the connection is gone
+	}, 10*time.Second, time.Millisecond)
+	s.Stop()
+	<-ended
+}
+
+func TestGRPCBalancerThatIsClosedSaysSo(t *testing.T) {
+	f := newFleet(t, loadbalance.Options{}, at(serve(t, "one")))
+	conn := f.conn(t)
+	connected(t, conn)
+	require.NoError(t, f.balancer.Close())
+	_, err := ask(t.Context(), conn, "")
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.ErrorContains(t, err, loadbalance.ErrClosed.Error())
+}
+
+func TestGRPCListsChangeWhileCallsGoOn(t *testing.T) {
+	var servers []*server
+	for _, name := range []string{"one", "two", "three", "four"} {
+		servers = append(servers, serve(t, name))
+	}
+	p := loadbalance.DefaultProperties()
+	p.Outlier.Enabled, p.Algorithm = true, loadbalance.PolicyP2C
+	f := newFleet(t, loadbalance.Options{Properties: &p}, at(servers[0]), at(servers[1]))
+	conns := []*grpc.ClientConn{f.conn(t), f.conn(t)}
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for n := range 6 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := ask(t.Context(), conns[n%2], ""); err != nil {
+					t.Errorf("call failed: %v", err)
+					return
+				}
+			}
+		})
+	}
+	for n := range 200 {
+		f.Set(users, at(servers[n%4]), at(servers[(n+1)%4], weight(float64(1+n%5))))
+		_, err := ask(t.Context(), conns[0], "")
+		require.NoError(t, err)
+		require.NoError(t, f.balancer.Reconfigure(p))
+	}
+	stop()
+	wg.Wait()
+	state, ok := f.balancer.State(users)
+	require.True(t, ok)
+	for _, i := range state.Instances {
+		require.Zero(t, i.Active, "every call has ended")
+	}
+}

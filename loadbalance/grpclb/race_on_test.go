@@ -1,0 +1,5 @@
+//go:build race
+
+package grpclb
+
+const raceEnabled = true

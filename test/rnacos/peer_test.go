@@ -1,0 +1,155 @@
+package rnacos
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-go/rollcall/discovery"
+	discoverynacos "github.com/rollcall-go/rollcall/discovery/nacos"
+	"github.com/rollcall-go/rollcall/registry"
+	"github.com/rollcall-go/rollcall/registry/nacos"
+	"github.com/rollcall-go/rollcall/test/internal/poll"
+	"github.com/rollcall-go/rollcall/test/internal/process"
+	"github.com/rollcall-go/rollcall/test/testserver"
+)
+
+const (
+	// readyWithin is how long r-nacos may take to answer after its start.
+	readyWithin = 30 * time.Second
+	// callTimeout bounds one request, so that a poll notices a server that hangs.
+	callTimeout = 2 * time.Second
+	// within is how long a change may take to be seen.
+	within = 10 * time.Second
+)
+
+// peer is an r-nacos of its own on loopback. It keeps its ports when it is started
+// again, and has forgotten everything else.
+type peer struct {
+	port    int
+	env     []string
+	running *process.Process
+}
+
+// startPeer starts an r-nacos with settings of the form NAME=value, or skips the
+// test where there is none.
+func startPeer(t *testing.T, settings ...string) *peer {
+	t.Helper()
+	p := newPeer(t, settings...)
+	p.start(t)
+	return p
+}
+
+// newPeer reserves the ports of an r-nacos that does not run yet.
+func newPeer(t *testing.T, settings ...string) *peer {
+	t.Helper()
+	if rnacos.absent != "" {
+		t.Skip(rnacos.absent)
+	}
+	p := &peer{port: testserver.FreePort(t)}
+	grpc, console := strconv.Itoa(testserver.FreePort(t)), strconv.Itoa(testserver.FreePort(t))
+	p.env = append([]string{
+		"RNACOS_SDK_HOST=127.0.0.1",
+		"RNACOS_CONSOLE_HOST=127.0.0.1",
+		"RNACOS_HTTP_PORT=" + strconv.Itoa(p.port),
+		"RNACOS_GRPC_PORT=" + grpc,
+		"RNACOS_HTTP_CONSOLE_PORT=" + console,
+		"RNACOS_RAFT_NODE_ADDR=127.0.0.1:" + grpc,
+		"RNACOS_HTTP_WORKERS=2",
+		"RNACOS_ENABLE_METRICS=false",
+	}, settings...)
+	return p
+}
+
+// start runs it with an empty memory and returns when it is ready to serve.
+func (p *peer) start(t *testing.T) {
+	t.Helper()
+	data := t.TempDir()
+	cmd := exec.Command(rnacos.binary)
+	cmd.Dir = data
+	cmd.Env = append([]string{"HOME=" + data, "RNACOS_DATA_DIR=" + data}, p.env...)
+	p.running = process.Start(t, "r-nacos on "+p.addr(), cmd)
+	poll.Until(t, readyWithin, func() error {
+		select {
+		case <-p.running.Exited():
+			return errors.New("r-nacos has ended")
+		default:
+			_, err := p.call(http.MethodGet, "/health", nil)
+			return err
+		}
+	})
+}
+
+// kill ends it at once, as a crash does.
+func (p *peer) kill() { p.running.Kill() }
+
+func (p *peer) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)) }
+
+// call sends a request of somebody else, an operator or another client, with the
+// parameters in its query. Any status but 200 is an error.
+func (p *peer) call(method, path string, params url.Values) (string, error) {
+	request, err := http.NewRequest(method, "http://"+p.addr()+"/nacos"+path+"?"+params.Encode(), nil)
+	if err != nil {
+		return "", err
+	}
+	client := http.Client{Timeout: callTimeout}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return "", fmt.Errorf("read the answer to %s %s: %w", method, path, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s %s: status %d: %s", method, path, response.StatusCode, body)
+	}
+	return string(body), nil
+}
+
+// instanceParams name an instance.
+func instanceParams(i registry.Instance) url.Values {
+	id := i.Service.Normalize()
+	return url.Values{
+		"namespaceId": {id.Namespace}, "serviceName": {id.Grouped()}, "clusterName": {i.Cluster},
+		"ip": {i.IP}, "port": {strconv.Itoa(i.Port)}, "ephemeral": {strconv.FormatBool(i.Ephemeral)},
+	}
+}
+
+// newRegistry returns our registry over the peer; it is closed with the test.
+func (p *peer) newRegistry(t *testing.T, o nacos.Options) *nacos.Registry {
+	t.Helper()
+	o.Servers = []string{p.addr()}
+	r, err := nacos.New(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// newSource returns our source over the peer; it is closed with the test.
+func (p *peer) newSource(t *testing.T, o discoverynacos.Options) *discoverynacos.Source {
+	t.Helper()
+	o.Servers = []string{p.addr()}
+	s, err := discoverynacos.NewSource(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// listed returns what our source is told of a service.
+func listed(t *testing.T, s discovery.Source, id registry.ServiceID) []registry.Instance {
+	t.Helper()
+	l, err := s.Fetch(t.Context(), id)
+	require.NoError(t, err)
+	return l.Instances
+}

@@ -1,0 +1,80 @@
+package rnacos
+
+import (
+	"testing"
+
+	"github.com/rollcall-go/rollcall/discovery/discoverytest"
+	discoverynacos "github.com/rollcall-go/rollcall/discovery/nacos"
+	"github.com/rollcall-go/rollcall/registry"
+	"github.com/rollcall-go/rollcall/registry/nacos"
+	"github.com/rollcall-go/rollcall/registry/registrytest"
+)
+
+// registryLeftOut are the rules of registrytest that r-nacos does not keep.
+var registryLeftOut = map[string]string{
+	"Deregister removes one cluster only (client case 24)": "r-nacos tells instances apart by address and port alone; " +
+		"the same ones in another cluster replace them",
+}
+
+// sourceLeftOut are the rules of discoverytest that r-nacos does not keep.
+var sourceLeftOut = map[string]string{
+	"NotifyTellsChanges":  "r-nacos pushes nothing to clients of HTTP v1; they learn of changes by asking",
+	"NotifyEndsWithClose": "r-nacos pushes nothing to clients of HTTP v1",
+}
+
+// differences is what else a user should know, and no rule of a suite is about.
+var differences = []string{
+	"An instance's own times (`preserved.heart.beat.interval`, `preserved.heart.beat.timeout`, " +
+		"`preserved.ip.delete.timeout`) are ignored: every beat is answered with 5 s, and the timeouts are the server's.",
+	"A beat of an instance it does not know is never answered with 20404. It registers the instance from a light beat, " +
+		"enabled, with weight 1 and without metadata, or with the metadata it kept on its disk for it: after a restart of " +
+		"r-nacos, what an app registered with is back when it registers anew.",
+	"A register or update with weight 1 leaves the weight as it was, one without metadata leaves the metadata.",
+}
+
+func TestRegistry_Suite(t *testing.T) {
+	t.Parallel()
+	p := startPeer(t)
+	for suite, place := range map[string]registry.ServiceID{
+		"registrytest": {},
+		"registrytest in a namespace and a group": {Namespace: "shop", Group: "ORDERS"},
+	} {
+		t.Run(suite, func(t *testing.T) {
+			leavesOut(suite, registryLeftOut)
+			var source *discoverynacos.Source
+			registrytest.Run(t, registrytest.Harness{
+				New: func(t *testing.T) registry.ServiceRegistry {
+					provesRule(t, suite)
+					source = p.newSource(t, discoverynacos.Options{})
+					return p.newRegistry(t, nacos.Options{})
+				},
+				List:      func(t *testing.T, id registry.ServiceID) []registry.Instance { return listed(t, source, id) },
+				Namespace: place.Namespace,
+				Group:     place.Group,
+				LeftOut:   registryLeftOut,
+			})
+		})
+	}
+}
+
+func TestSource_Suite(t *testing.T) {
+	t.Parallel()
+	const suite = "discoverytest"
+	leavesOut(suite, sourceLeftOut)
+	discoverytest.Run(t, discoverytest.Harness{
+		New: func(t *testing.T, content discoverytest.Catalogue) discoverytest.Subject {
+			provesRule(t, suite)
+			p := startPeer(t, catalogueTimeouts...)
+			c := newCatalogue(t, p)
+			for id, instances := range content {
+				c.set(t, id, instances)
+			}
+			return discoverytest.Subject{
+				Source: p.newSource(t, discoverynacos.Options{}),
+				Set:    func(id registry.ServiceID, instances []registry.Instance) { c.set(t, id, instances) },
+				Fail:   p.kill,
+			}
+		},
+		LeftOut: sourceLeftOut,
+	})
+}
