@@ -19,7 +19,9 @@ import (
 const (
 	// childDirectory makes this binary a node on that directory.
 	childDirectory = "ROLLCALL_TEST_CHILD_DIRECTORY"
-	// crashRounds is how often the crash tests kill a process, 20 by default.
+	// childVotes makes this binary a voter with that vote store.
+	childVotes = "ROLLCALL_TEST_CHILD_VOTES"
+	// crashRounds is how often the crash tests kill a process, 5 by default.
 	crashRounds = "ROLLCALL_TEST_CRASH_ROUNDS"
 )
 
@@ -52,16 +54,16 @@ func runChild(dir string) {
 	}
 }
 
-// child is a process that runs runChild.
+// child is a process that runs runChild or runVoter.
 type child struct {
 	cmd   *exec.Cmd
 	lines chan string // closed when the process has ended
 }
 
-func startChild(t *testing.T, dir, round string) *child {
+func startChild(t *testing.T, kind, path, round string) *child {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$", round)
-	cmd.Env = append(os.Environ(), childDirectory+"="+dir)
+	cmd.Env = append(os.Environ(), kind+"="+path)
 	_, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
@@ -104,7 +106,7 @@ func rounds(t *testing.T) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv(crashRounds))
 	if err != nil {
-		return 20
+		return 5
 	}
 	return n
 }
@@ -112,13 +114,14 @@ func rounds(t *testing.T) int {
 // TestSB22_Kill9 kills a process at random moments while it writes, takes
 // snapshots and cuts its log. Everything it acknowledged, in all rounds, is there.
 func TestSB22_Kill9(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 	var acknowledged []string
 	for round := range rounds(t) {
-		c := startChild(t, dir, strconv.Itoa(round))
+		c := startChild(t, childDirectory, dir, strconv.Itoa(round))
 		require.Equal(t, "ready", c.next(t))
 		for range random.IntN(200) {
 			line := c.next(t)
@@ -151,11 +154,12 @@ func TestSB22_Kill9(t *testing.T) {
 // TestSB22_KillDuringTheFirstStart kills a process that makes a new data
 // directory; the next start works.
 func TestSB22_KillDuringTheFirstStart(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
 	before := 0
 	for range rounds(t) {
 		dir := filepath.Join(t.TempDir(), "data")
-		c := startChild(t, dir, "0")
+		c := startChild(t, childDirectory, dir, "0")
 		// The directory appears some time after the process; from then on it takes
 		// some milliseconds to be whole.
 		require.Eventually(t, func() bool { _, err := os.Stat(dir); return err == nil }, 30*time.Second, 100*time.Microsecond)
@@ -174,8 +178,9 @@ func TestSB22_KillDuringTheFirstStart(t *testing.T) {
 }
 
 func TestSB22_SecondProcessIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	c := startChild(t, dir, "0")
+	c := startChild(t, childDirectory, dir, "0")
 	require.Equal(t, "ready", c.next(t))
 	var text logged
 	_, err := Open(t.Context(), Options{Dir: dir, FSM: &journal{}, Logger: text.logger()})
@@ -187,7 +192,7 @@ func TestSB22_SecondProcessIsRefused(t *testing.T) {
 	require.NoError(t, err, "the lock ends with the process")
 	require.NoError(t, n.Close())
 
-	c = startChild(t, dir, "1")
+	c = startChild(t, childDirectory, dir, "1")
 	require.Equal(t, "ready", c.next(t))
 	c.kill(t)
 }

@@ -40,7 +40,7 @@ type version struct {
 }
 
 func (d *directory) versionFile() string { return filepath.Join(d.path, "VERSION") }
-func (d *directory) stableFile() string  { return filepath.Join(d.path, "stable.db") }
+func (d *directory) stableFile() string  { return filepath.Join(d.path, "votes") }
 func (d *directory) logs() string        { return filepath.Join(d.path, "log") }
 func (d *directory) snapshots() string   { return filepath.Join(d.path, "snapshots") }
 

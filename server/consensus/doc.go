@@ -13,7 +13,7 @@
 //
 //	VERSION        format of the directory and the node's id; written last at the first start
 //	LOCK           held while a process has the directory open
-//	stable.db      term and vote, in bbolt, each value with a checksum of its own
+//	votes          term and vote, with version, length and checksum; replaced as a whole
 //	log/           the log: segments of entries, each with length and checksum
 //	snapshots/     the newest snapshots, in checksummed chunks
 //

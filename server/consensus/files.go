@@ -15,17 +15,34 @@ const (
 // replaceFile writes a file beside path, syncs it and renames it: after a crash
 // there is the old content or the new one.
 func replaceFile(path string, content []byte) error {
+	if err := placeFile(path, content); err != nil {
+		return err
+	}
+	return syncDirectory(filepath.Dir(path))
+}
+
+// placeFile is replaceFile up to the rename, which is not durable yet. After an
+// error the file at path is as it was.
+func placeFile(path string, content []byte) error {
 	beside, err := os.OpenFile(path+unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
 	_, err = beside.Write(content)
-	return finishFile(beside, path, err)
+	return renameFile(beside, path, err)
 }
 
 // finishFile ends the writing of a file beside path, that went well unless err
 // says otherwise, and puts it there.
 func finishFile(beside *os.File, path string, err error) error {
+	if err := renameFile(beside, path, err); err != nil {
+		return err
+	}
+	return syncDirectory(filepath.Dir(path))
+}
+
+// renameFile is finishFile up to the rename.
+func renameFile(beside *os.File, path string, err error) error {
 	if err == nil {
 		err = beside.Sync()
 	}
@@ -39,7 +56,7 @@ func finishFile(beside *os.File, path string, err error) error {
 		_ = os.Remove(beside.Name())
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
-	return syncDirectory(filepath.Dir(path))
+	return nil
 }
 
 // removeUnfinished deletes what a crash left of files that were being written.

@@ -60,6 +60,7 @@ func indexes(t require.TestingT, l *logStore) (first, last uint64) {
 }
 
 func TestLog_KeepsEntries(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	require.Greater(t, len(filled(t, dir, 20)), 3)
 	l := openTestLog(t, dir)
@@ -81,6 +82,7 @@ func TestLog_KeepsEntries(t *testing.T) {
 
 // TestLog_Model compares the log with a map, across restarts.
 func TestLog_Model(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "")
 		require.NoError(rt, err)
@@ -158,6 +160,7 @@ func TestLog_Model(t *testing.T) {
 // TestSB22_TornTailIsCut cuts every number of bytes off the newest file that a
 // crash could have kept from the disk.
 func TestSB22_TornTailIsCut(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	paths := filled(t, dir, 10)
 	newest := paths[len(paths)-1]
@@ -187,6 +190,7 @@ func TestSB22_TornTailIsCut(t *testing.T) {
 
 // TestSB22_DamageRefusesTheStart flips every byte of every file in turn.
 func TestSB22_DamageRefusesTheStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, path := range filled(t, dir, 8) {
 		whole, err := os.ReadFile(path)
@@ -238,6 +242,7 @@ func TestSB22_MissingOrShortFileRefusesTheStart(t *testing.T) {
 // TestSB22_PowerFailureInTheLastBatch: pages of a batch that was never synced can
 // reach the disk in any order; those that did not are zeros.
 func TestSB22_PowerFailureInTheLastBatch(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l := openTestLog(t, dir)
 	long := strings.Repeat("sixteen bytes...", 100)
@@ -268,6 +273,7 @@ func TestSB22_PowerFailureInTheLastBatch(t *testing.T) {
 }
 
 func TestLog_AWriteThatFailsChangesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l := openTestLog(t, dir)
 	require.NoError(t, l.StoreLog(entry(1, "kept")))
@@ -288,6 +294,7 @@ func TestLog_AWriteThatFailsChangesNothing(t *testing.T) {
 }
 
 func TestLog_AfterAFailedSyncNothingIsWritten(t *testing.T) {
+	t.Parallel()
 	var failure error
 	l, err := openLog(t.TempDir(), newMetrics(), slog.New(slog.DiscardHandler), func(err error) { failure = err })
 	require.NoError(t, err)

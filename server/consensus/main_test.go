@@ -23,6 +23,10 @@ func TestMain(m *testing.M) {
 		runChild(dir)
 		return
 	}
+	if path := os.Getenv(childVotes); path != "" {
+		runVoter(path)
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

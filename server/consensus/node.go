@@ -86,6 +86,9 @@ func (n *Node) start(o Options) error {
 	config := n.config(o.tuning)
 	err := n.bootstrap(fresh, config, logs, stable, snapshots, transport)
 	if err == nil {
+		if n.disk != nil {
+			n.disk.stable.hold()
+		}
 		n.raft, err = raft.NewRaft(config, n.machine, logs, stable, snapshots, transport)
 	}
 	if err == nil {

@@ -37,7 +37,7 @@ func withInstances(t testing.TB, n int) (dir string) {
 	require.NoError(t, err)
 	var group sync.WaitGroup
 	var next atomic.Int64
-	for range 64 {
+	for range 512 { // as many as are written at once
 		group.Go(func() {
 			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
 				if _, err := state.Propose(context.Background(), node, register(int(i-1))); err != nil {
@@ -54,6 +54,7 @@ func withInstances(t testing.TB, n int) (dir string) {
 // TestSB24_OpenReturnsWhenEverythingIsThere: there is no moment at which a node
 // answers and has not loaded yet.
 func TestSB24_OpenReturnsWhenEverythingIsThere(t *testing.T) {
+	t.Parallel()
 	dir := withInstances(t, 10_000)
 	s := state.New()
 	node, err := consensus.Open(t.Context(), consensus.Options{Dir: dir, FSM: s})

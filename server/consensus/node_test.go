@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 }
 
 func TestNode_ProposesAndRemembers(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	j := &journal{}
 	registry := prometheus.NewRegistry()
@@ -111,6 +113,7 @@ func TestNode_TooManyUnderWay(t *testing.T) {
 // TestNode_CloseFinishesWhatIsUnderWay: a stop loses no acknowledged command and
 // answers every caller (server case SB-22: SIGTERM finishes writes in progress).
 func TestNode_CloseFinishesWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n, err := Open(t.Context(), Options{Dir: dir, FSM: &journal{}})
 	require.NoError(t, err)
@@ -143,6 +146,7 @@ func TestNode_CloseFinishesWhatIsUnderWay(t *testing.T) {
 }
 
 func TestNode_LogIsBounded(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := &journal{}
 	n, err := Open(t.Context(), Options{Dir: dir, FSM: j, tuning: small()})
@@ -164,6 +168,7 @@ func TestNode_LogIsBounded(t *testing.T) {
 }
 
 func TestNode_SnapshotIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	var text logged
 	j := &journal{broken: true}
 	n := open(t, Options{Dir: t.TempDir(), FSM: j, Logger: text.logger(), tuning: small()})
@@ -180,6 +185,7 @@ func TestNode_SnapshotIsTriedAgain(t *testing.T) {
 // TestNode_ACommandOfANewerVersionIsKept: a version that does not know a command
 // stops before it, takes no snapshot, and loses nothing.
 func TestNode_ACommandOfANewerVersionIsKept(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n, err := Open(t.Context(), Options{Dir: dir, FSM: &journal{newer: true}})
 	require.NoError(t, err)
@@ -210,6 +216,7 @@ func TestNode_ACommandOfANewerVersionIsKept(t *testing.T) {
 }
 
 func TestNode_FullDiskPasses(t *testing.T) {
+	t.Parallel()
 	var text logged
 	n := open(t, Options{Dir: t.TempDir(), FSM: &journal{}, Logger: text.logger()})
 	propose(t, n, "a")
@@ -245,7 +252,55 @@ func TestNode_FullDiskPasses(t *testing.T) {
 	})
 }
 
+// TestNode_FullDiskHoldsVotes: the election that follows a failed write needs the
+// votes, too.
+func TestNode_FullDiskHoldsVotes(t *testing.T) {
+	for name, passes := range map[string]bool{"and passes": true, "and the node is stopped": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var text logged
+			n, err := Open(t.Context(), Options{Dir: t.TempDir(), FSM: &journal{}, Logger: text.logger()})
+			require.NoError(t, err)
+			propose(t, n, "a")
+			var full atomic.Bool
+			full.Store(true)
+			log, stable := n.disk.log, n.disk.stable
+			log.writing.Lock()
+			write := log.writeAt
+			log.writeAt = func(f *os.File, p []byte, offset int64) error {
+				if full.Load() {
+					return syscall.ENOSPC
+				}
+				return write(f, p, offset)
+			}
+			log.writing.Unlock()
+			stable.mu.Lock()
+			place := stable.place
+			stable.place = func(path string, content []byte) error {
+				if full.Load() {
+					return syscall.ENOSPC
+				}
+				return place(path, content)
+			}
+			stable.mu.Unlock()
+			_, err = n.Propose(t.Context(), []byte("b"))
+			require.ErrorIs(t, err, syscall.ENOSPC)
+			eventually(t, "raft stands still", func() bool { return strings.Contains(text.String(), "the votes cannot be written") })
+			require.NoError(t, n.Status().Err)
+			if passes {
+				full.Store(false)
+				eventually(t, "there is room again", func() bool {
+					_, err := n.Propose(t.Context(), []byte("c"))
+					return err == nil
+				})
+			}
+			require.NoError(t, n.Close())
+		})
+	}
+}
+
 func TestNode_BrokenDiskIsSaid(t *testing.T) {
+	t.Parallel()
 	var text logged
 	dir := t.TempDir()
 	n, err := Open(t.Context(), Options{Dir: dir, FSM: &journal{}, Logger: text.logger()})
@@ -268,6 +323,7 @@ func TestNode_BrokenDiskIsSaid(t *testing.T) {
 }
 
 func TestNode_BackupAndRestore(t *testing.T) {
+	t.Parallel()
 	n := open(t, Options{Dir: t.TempDir(), FSM: &journal{}, tuning: small()})
 	for i := range 120 {
 		propose(t, n, fmt.Sprint(i))
@@ -314,6 +370,7 @@ func TestNode_BackupAndRestore(t *testing.T) {
 // TestNode_CrashAfterARestore: a restored backup jumps ahead of the log; when the
 // process dies before the log was removed, the next start removes it.
 func TestNode_CrashAfterARestore(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n, err := Open(t.Context(), Options{Dir: dir, FSM: &journal{}})
 	require.NoError(t, err)
@@ -403,7 +460,11 @@ func TestSB22_NodeRefusesADamagedDirectory(t *testing.T) {
 		"the newest snapshot is gone": {newest("snapshots/*"), func(t *testing.T, path string) {}, ""},
 		"the version":                 {newest("VERSION"), flip, "damaged data in"},
 		"the version is gone":         {newest("VERSION"), remove, "no VERSION file"},
-		"the votes are gone":          {newest("stable.db"), remove, "vote store"},
+		"the votes":                   {newest("votes"), flip, "damaged data in"},
+		"other votes": {newest("votes"), func(t *testing.T, path string) {
+			require.NoError(t, os.WriteFile(path, make([]byte, 16<<10), fileMode))
+		}, "these are not votes"},
+		"the votes are gone": {newest("votes"), remove, "damaged data in"},
 		"a newer format": {newest("VERSION"), func(t *testing.T, path string) {
 			data, err := os.ReadFile(path)
 			require.NoError(t, err)
@@ -411,6 +472,7 @@ func TestSB22_NodeRefusesADamagedDirectory(t *testing.T) {
 		}, "format 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := made(t)
 			path := c.file(t, dir)
 			c.change(t, path)
@@ -444,8 +506,8 @@ func TestSB22_FirstStartCutShort(t *testing.T) {
 		},
 		"half a vote store": func(t *testing.T, dir string) {
 			require.NoError(t, os.RemoveAll(filepath.Join(dir, "log")))
-			require.NoError(t, os.Rename(filepath.Join(dir, "stable.db"), filepath.Join(dir, "stable.db.tmp")))
-			require.NoError(t, os.Truncate(filepath.Join(dir, "stable.db.tmp"), 5000))
+			require.NoError(t, os.Rename(filepath.Join(dir, "votes"), filepath.Join(dir, "votes.tmp")))
+			require.NoError(t, os.Truncate(filepath.Join(dir, "votes.tmp"), 30))
 		},
 		"term without log":    func(t *testing.T, dir string) { require.NoError(t, os.RemoveAll(filepath.Join(dir, "log"))) },
 		"log without version": func(t *testing.T, dir string) {},
@@ -454,6 +516,7 @@ func TestSB22_FirstStartCutShort(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "data")
 			require.NoError(t, os.CopyFS(dir, os.DirFS(whole)))
 			require.NoError(t, os.Remove(filepath.Join(dir, "VERSION")))

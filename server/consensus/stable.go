@@ -3,147 +3,206 @@ package consensus
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
 	"os"
-	"runtime/debug"
+	"path/filepath"
 	"sync"
 	"time"
 
-	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/time/rate"
 )
 
-// stableStore keeps raft's term and vote in bbolt. bbolt does not check its data
-// pages, so each value carries a checksum over key and value. It is a
-// [raft.StableStore].
+// The vote store is one small file, which is replaced as a whole with every
+// change: a header of stableHeader bytes and the values as JSON. All numbers are
+// little endian.
+//
+//	 0  magic
+//	 4  version of the format
+//	 8  length of the values
+//	12  checksum of the values
+//	16  checksum of the bytes before
+const (
+	stableMagic  = 0x53544f56 // "VOTS"
+	stableFormat = 1
+	stableHeader = 20
+)
+
+// stableStore keeps raft's term and vote. It is a [raft.StableStore].
 type stableStore struct {
-	db      *bbolt.DB
-	closing chan struct{}
-	// onFailure hears of a value that could not be written.
+	path     string
+	logger   *slog.Logger
+	warnings rate.Sometimes
+	// onFailure hears of the error after which nothing is written any more.
 	onFailure func(error)
+	// closing ends the wait of a value that could not be written; nil until hold.
+	closing chan struct{}
+	// The calls that tests let fail.
+	place func(path string, content []byte) error
+	sync  func(dir string) error
 
 	mu     sync.Mutex
-	values map[string][]byte
-}
-
-var stableBucket = []byte("stable")
-
-func boltOptions() *bbolt.Options {
-	// The directory is locked, so nobody holds the file.
-	return &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType}
+	values map[string][]byte // what the file has
+	failed error
 }
 
 // createStable makes an empty store; it is there as a whole or not at all.
 func createStable(path string) error {
-	db, err := bbolt.Open(path+unfinished, fileMode, boltOptions())
+	content, err := encodeStable(map[string][]byte{})
 	if err != nil {
-		return fmt.Errorf("create the vote store: %w", err)
-	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		_, err := tx.CreateBucket(stableBucket)
 		return err
-	})
-	if err = errors.Join(err, db.Close()); err == nil {
-		err = os.Rename(path+unfinished, path)
 	}
+	return replaceFile(path, content)
+}
+
+// openStable reads and checks the whole store. There is one in every directory
+// that was used: without it a node could vote twice in a term, so a missing file
+// is damage.
+func openStable(path string, logger *slog.Logger, onFailure func(error)) (*stableStore, error) {
+	content, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &DamageError{File: path, Reason: "the file is missing, and with it the votes of this node"}
+	case err != nil:
+		return nil, fmt.Errorf("read the votes: %w", err)
+	}
+	values, err := decodeStable(path, content)
 	if err != nil {
-		return fmt.Errorf("create the vote store: %w", err)
+		return nil, err
 	}
-	return nil
+	// What was being written when the process died was never acted on.
+	if err := os.Remove(path + unfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove unfinished votes: %w", err)
+	}
+	return &stableStore{
+		path: path, logger: logger, warnings: rate.Sometimes{Interval: warningInterval}, onFailure: onFailure,
+		place: placeFile, sync: syncDirectory, values: values,
+	}, nil
 }
 
-// openStable reads and checks the whole store.
-func openStable(path string, onFailure func(error)) (*stableStore, error) {
-	s := &stableStore{onFailure: onFailure, closing: make(chan struct{}), values: make(map[string][]byte)}
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("open the vote store: %w", err)
+func encodeStable(values map[string][]byte) ([]byte, error) {
+	text, err := json.Marshal(values)
+	if err != nil {
+		return nil, fmt.Errorf("encode the votes: %w", err)
 	}
-	err := guard(path, func() (err error) {
-		if s.db, err = bbolt.Open(path, fileMode, boltOptions()); err != nil {
-			return err
-		}
-		return s.db.View(s.load)
-	})
-	if err == nil {
-		return s, nil
-	}
-	if s.db != nil {
-		_ = guard(path, s.db.Close)
-	}
-	switch damage := (*DamageError)(nil); {
-	case errors.As(err, &damage):
-		return nil, damage
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
-		return nil, &DamageError{File: path, Reason: err.Error()}
-	}
-	return nil, fmt.Errorf("open the vote store: %w", err)
+	content := binary.LittleEndian.AppendUint32(nil, stableMagic)
+	content = binary.LittleEndian.AppendUint32(content, stableFormat)
+	content = binary.LittleEndian.AppendUint32(content, uint32(len(text)))
+	content = binary.LittleEndian.AppendUint32(content, checksum(text))
+	content = binary.LittleEndian.AppendUint32(content, checksum(content))
+	return append(content, text...), nil
 }
 
-// load reads all values after bbolt checked its own structure.
-func (s *stableStore) load(tx *bbolt.Tx) error {
-	var inconsistent error
-	for err := range tx.Check() { // to the end: it is fed by a goroutine
-		inconsistent = errors.Join(inconsistent, err)
+// decodeStable reads the content of a store. path is for errors.
+func decodeStable(path string, content []byte) (map[string][]byte, error) {
+	damage := func(offset int, reason string) error {
+		return &DamageError{File: path, Offset: int64(offset), Reason: reason}
 	}
-	if inconsistent != nil {
-		return &DamageError{File: s.db.Path(), Reason: inconsistent.Error()}
+	if len(content) < stableHeader {
+		return nil, damage(len(content), "the header of the votes is cut short")
 	}
-	bucket := tx.Bucket(stableBucket)
-	if bucket == nil {
-		return &DamageError{File: s.db.Path(), Reason: "the bucket is missing"}
+	if binary.LittleEndian.Uint32(content) != stableMagic {
+		return nil, damage(0, "these are not votes")
 	}
-	return bucket.ForEach(func(k, v []byte) error {
-		if len(v) < 4 || binary.LittleEndian.Uint32(v) != stableSum(k, v[4:]) {
-			return &DamageError{File: s.db.Path(), Reason: fmt.Sprintf("the value of %q does not match its checksum", k)}
-		}
-		s.values[string(k)] = bytes.Clone(v[4:])
-		return nil
-	})
+	if binary.LittleEndian.Uint32(content[16:]) != checksum(content[:16]) {
+		return nil, damage(0, "the header of the votes does not match its checksum")
+	}
+	if version := binary.LittleEndian.Uint32(content[4:]); version != stableFormat {
+		return nil, fmt.Errorf("the votes in %s have format %d; this version of the server reads format %d", path, version, stableFormat)
+	}
+	text := content[stableHeader:]
+	length := uint64(binary.LittleEndian.Uint32(content[8:]))
+	switch {
+	case uint64(len(text)) < length:
+		return nil, damage(len(content), "the votes are cut short")
+	case uint64(len(text)) > length:
+		return nil, damage(stableHeader+int(length), "something follows the votes")
+	case binary.LittleEndian.Uint32(content[12:]) != checksum(text):
+		return nil, damage(stableHeader, "the votes do not match their checksum")
+	}
+	var values map[string][]byte
+	if err := json.Unmarshal(text, &values); err != nil || values == nil {
+		return nil, damage(stableHeader, "the votes cannot be read")
+	}
+	return values, nil
 }
 
-// guard turns what bbolt does with a damaged file, a panic or a fault in mapped
-// memory, into an error. The file stays open and locked then, until the process
-// ends.
-func guard(path string, f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			err = &DamageError{File: path, Reason: fmt.Sprint(r)}
-		}
-	}()
-	return f()
-}
+// hold says that raft is about to run, for which a value that cannot be written
+// is the end of the process, and with it of the services that need no consensus.
+// From now on raft does not learn of it: it stands still until the value is
+// there or it is stopped, which keeps it from acting on a vote that it would
+// forget. It is called before raft is started.
+func (s *stableStore) hold() { s.closing = make(chan struct{}) }
 
-func stableSum(key, value []byte) uint32 {
-	return checksum(append(append(binary.LittleEndian.AppendUint32(nil, uint32(len(key))), key...), value...))
-}
-
-// release ends the wait of a value that could not be written. It is called once,
-// when raft was told to stop.
+// release ends that. It is called once, when raft was told to stop.
 func (s *stableStore) release() { close(s.closing) }
 
-// Close closes the file.
-func (s *stableStore) Close() error { return s.db.Close() }
-
-// Set implements [raft.StableStore]. Raft ends the process when a term cannot be
-// written, and with it the services that need no consensus. So it does not learn
-// of it: it stands still here, which keeps it from acting on a vote that it would
-// forget, until it is stopped.
+// Set implements [raft.StableStore].
 func (s *stableStore) Set(key, value []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	put := func(tx *bbolt.Tx) error {
-		return tx.Bucket(stableBucket).Put(key, append(binary.LittleEndian.AppendUint32(nil, stableSum(key, value)), value...))
+	if old, there := s.values[string(key)]; s.failed == nil && there && bytes.Equal(old, value) {
+		return nil
 	}
-	// Twice: bbolt has two roots in turn, and when the newer one is damaged it goes
-	// back to the other without a word. A vote must be in both.
-	if err := errors.Join(s.db.Update(put), s.db.Update(put)); err != nil {
-		s.onFailure(fmt.Errorf("write the vote store: %w", err))
-		<-s.closing
+	values := maps.Clone(s.values)
+	values[string(key)] = bytes.Clone(value)
+	if err := s.replace(values); err != nil {
+		return err
 	}
-	s.values[string(key)] = bytes.Clone(value)
+	s.values = values
 	return nil
+}
+
+// replace writes the store. While it is held, it ends with success or with the
+// node.
+func (s *stableStore) replace(values map[string][]byte) error {
+	if s.failed != nil {
+		return s.failed
+	}
+	content, err := encodeStable(values)
+	if err != nil {
+		return err
+	}
+	for err = s.place(s.path, content); err != nil; err = s.place(s.path, content) {
+		// The file is as before, and the next attempt is a new one.
+		if s.closing == nil {
+			return err
+		}
+		s.warnings.Do(func() {
+			s.logger.Warn("the votes cannot be written; persistent data cannot be changed until they can", slog.String("error", err.Error()))
+		})
+		if s.stopped(writePause) {
+			s.failed = err
+			return err
+		}
+	}
+	if err := s.sync(filepath.Dir(s.path)); err != nil {
+		// Which of the two files a crash leaves is unknown, and a second sync would
+		// not tell.
+		s.failed = fmt.Errorf("sync the votes: %w", err)
+		if s.closing != nil {
+			s.onFailure(s.failed)
+			<-s.closing
+		}
+		return s.failed
+	}
+	return nil
+}
+
+// stopped waits and says whether raft was told to stop.
+func (s *stableStore) stopped(pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return false
+	case <-s.closing:
+		return true
+	}
 }
 
 // Get implements [raft.StableStore].
@@ -153,9 +212,15 @@ func (s *stableStore) Get(key []byte) ([]byte, error) {
 	return bytes.Clone(s.values[string(key)]), nil
 }
 
-// SetUint64 implements [raft.StableStore].
+// SetUint64 implements [raft.StableStore]. Once raft was told to stop, it does
+// not hear of a failure: it would end the process for a term. A vote is given
+// with the candidate, and there [stableStore.Set] fails.
 func (s *stableStore) SetUint64(key []byte, value uint64) error {
-	return s.Set(key, binary.LittleEndian.AppendUint64(nil, value))
+	err := s.Set(key, binary.LittleEndian.AppendUint64(nil, value))
+	if s.closing != nil {
+		return nil
+	}
+	return err
 }
 
 // GetUint64 implements [raft.StableStore].

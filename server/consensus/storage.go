@@ -36,7 +36,7 @@ func (s *storage) open(o Options, m *metrics, onFailure func(error)) (err error)
 			return err
 		}
 	}
-	if s.stable, err = openStable(d.stableFile(), onFailure); err != nil {
+	if s.stable, err = openStable(d.stableFile(), o.Logger, onFailure); err != nil {
 		return err
 	}
 	var newest *raft.SnapshotMeta
@@ -94,9 +94,6 @@ func (s *storage) Close() error {
 	var all []error
 	if s.log != nil {
 		all = append(all, s.log.Close())
-	}
-	if s.stable != nil {
-		all = append(all, s.stable.Close())
 	}
 	return errors.Join(append(all, s.directory.Close())...)
 }
