@@ -102,7 +102,7 @@ func (s *WebServer) Start(ctx context.Context) error {
 	s.mu.Unlock()
 	go s.serve(ln)
 	s.logger.Info("web server listens", "address", ln.Addr().String(), "context-path", s.options.Properties.contextPath(),
-		"tls", s.server.TLSConfig != nil)
+		"tls", s.options.Properties.SSL.Enabled())
 	if s.options.Publisher == nil {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (s *WebServer) listen(ctx context.Context) (net.Listener, error) {
 // serve is the server's one goroutine besides those of the connections.
 func (s *WebServer) serve(ln net.Listener) {
 	var err error
-	if s.server.TLSConfig != nil {
+	if s.options.Properties.SSL.Enabled() {
 		err = s.server.ServeTLS(ln, "", "")
 	} else {
 		err = s.server.Serve(ln)
