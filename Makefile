@@ -1,8 +1,9 @@
 # Rollcall: everything a contributor or a build machine runs. `make help` lists it.
 #
-# Needs Go (see go.mod) and a C compiler for the race detector; Node.js and npm
-# for the Node.js client's tests. The linters and runners are built from
-# tools/go.mod into .tools, so that everyone runs the same versions.
+# Needs Go (see go.mod) and a C compiler for the race detector; for the tests of
+# foreign clients Node.js and npm, Python with venv, a JDK and Maven, MariaDB. The
+# linters and runners are built from tools/go.mod into .tools, so that everyone
+# runs the same versions.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -13,7 +14,13 @@ BIN       := $(ROOT)/bin
 TOOLS     := $(ROOT)/.tools
 STAMP     := $(TOOLS)/.installed
 MODULES   := . test
-NODE_DEPS := test/node/node_modules/.package-lock.json
+
+NODE_DEPS   := test/node/node_modules/.package-lock.json
+PYTHON_DEPS := test/python/.venv/.installed
+JAVA_DEPS   := test/java/target/.built
+
+# A foreign client mostly waits for a timeout: more tests at once than cores.
+INTEROP := --format testname -- -count=1 -parallel 8 -timeout 11m ./...
 
 FUZZTIME  ?= 10s
 BENCH     ?= .
@@ -53,13 +60,13 @@ unit: $(STAMP) ## the root module's tests under the race detector
 	$(GOTESTSUM) --format pkgname-and-test-fails -- -run Allocates ./loadbalance/...
 
 .PHONY: interop
-interop: $(STAMP) node-deps ## unmodified clients and several processes against the real binary
-	cd test && $(GOTESTSUM) --format testname -- -count=1 -parallel 4 -timeout 10m ./...
+interop: $(STAMP) client-deps ## unmodified clients and several processes against the real binary
+	cd test && $(GOTESTSUM) $(INTEROP)
 
 .PHONY: docs
-docs: $(STAMP) node-deps ## the documents that tests write: docs/rules.md, docs/clients.md
+docs: $(STAMP) client-deps ## the documents that tests write: docs/rules.md, docs/clients.md
 	ROLLCALL_WRITE_DOCS=1 go test -count=1 ./docs/...
-	cd test && ROLLCALL_WRITE_DOCS=1 $(GOTESTSUM) --format testname -- -count=1 -parallel 4 -timeout 10m ./...
+	cd test && ROLLCALL_WRITE_DOCS=1 $(GOTESTSUM) $(INTEROP)
 
 .PHONY: examples
 examples: $(STAMP) ## the examples alone, each built and run
@@ -77,13 +84,25 @@ bench: ## every benchmark matching BENCH, for BENCHTIME
 vuln: $(STAMP) ## known vulnerabilities in what the code calls
 	@tools/vuln.sh $(TOOLS)/govulncheck $(MODULES)
 
-.PHONY: node-deps
-node-deps:
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(NODE_DEPS); \
-	else echo "npm is not installed: the Node.js client's tests are skipped"; fi
+.PHONY: client-deps
+client-deps: ## the foreign clients of the languages that are installed
+	@deps=(); \
+	need() { if command -v "$$2" >/dev/null; then deps+=("$$1"); else echo "$$2 is not installed: the tests that need it are skipped"; fi; }; \
+	need $(NODE_DEPS) npm; need $(PYTHON_DEPS) python3; need $(JAVA_DEPS) mvn; \
+	if (($${#deps[@]})); then $(MAKE) --no-print-directory "$${deps[@]}"; fi
 
 $(NODE_DEPS): test/node/package.json test/node/package-lock.json
 	cd test/node && npm ci --no-audit --no-fund
+	@touch $@
+
+$(PYTHON_DEPS): test/python/requirements.txt
+	python3 -m venv test/python/.venv
+	test/python/.venv/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+# Offline first: what is on the machine already takes no look at the repository.
+$(JAVA_DEPS): test/java/pom.xml $(wildcard test/java/*/pom.xml test/java/*/src/*/*.java)
+	cd test/java && { mvn -q -B -o package >/dev/null 2>&1 || mvn -q -B package; }
 	@touch $@
 
 $(STAMP): tools/go.mod tools/go.sum
@@ -93,4 +112,4 @@ $(STAMP): tools/go.mod tools/go.sum
 
 .PHONY: clean
 clean: ## remove what the other targets made
-	rm -rf $(BIN) $(TOOLS) test/node/node_modules
+	rm -rf $(BIN) $(TOOLS) test/node/node_modules test/python/.venv test/java/target test/java/*/target
