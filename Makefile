@@ -12,7 +12,7 @@ ROOT      := $(CURDIR)
 BIN       := $(ROOT)/bin
 TOOLS     := $(ROOT)/.tools
 STAMP     := $(TOOLS)/.installed
-MODULES   := . test
+MODULES   := . test examples/resty
 NODE_DEPS := test/node/node_modules/.package-lock.json
 
 FUZZTIME  ?= 10s
@@ -47,8 +47,9 @@ format: $(STAMP) ## gofumpt over every Go file
 	@git ls-files -co --exclude-standard '*.go' | xargs -r $(TOOLS)/gofumpt -w
 
 .PHONY: unit
-unit: $(STAMP) ## the root module's tests under the race detector
+unit: $(STAMP) ## the root module's tests and the resty example's under the race detector
 	$(GOTESTSUM) --format pkgname-and-test-fails -- -race -timeout 10m ./...
+	cd examples/resty && $(GOTESTSUM) --format pkgname-and-test-fails -- -race -timeout 5m ./...
 
 .PHONY: interop
 interop: $(STAMP) node-deps ## unmodified clients and several processes against the real binary
@@ -62,6 +63,7 @@ docs: $(STAMP) node-deps ## the documents that tests write: docs/rules.md, docs/
 .PHONY: examples
 examples: $(STAMP) ## the examples alone, each built and run
 	$(GOTESTSUM) --format testname -- -race -count=1 -timeout 5m ./examples/...
+	cd examples/resty && $(GOTESTSUM) --format testname -- -race -count=1 -timeout 5m ./...
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)
