@@ -52,13 +52,11 @@ const greetMethod = "/rollcall.example.Greeter/Greet"
 var greeter = grpc.ServiceDesc{
 	ServiceName: "rollcall.example.Greeter",
 	HandlerType: (*any)(nil),
-	Methods:     []grpc.MethodDesc{{MethodName: "Greet", Handler: greet}},
-}
-
-func greet(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-	name := new(wrapperspb.StringValue)
-	if err := decode(name); err != nil {
-		return nil, err
-	}
-	return wrapperspb.String("hello " + name.GetValue()), nil
+	Methods: []grpc.MethodDesc{{MethodName: "Greet", Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		name := new(wrapperspb.StringValue)
+		if err := decode(name); err != nil {
+			return nil, err
+		}
+		return wrapperspb.String("hello " + name.GetValue()), nil
+	}}},
 }
