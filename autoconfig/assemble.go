@@ -211,6 +211,8 @@ type webServerParams struct {
 	Publisher  registry.Publisher
 	Loggers    *Loggers
 	Logger     *slog.Logger
+	// Management is there so that it listens first, whoever takes the web server.
+	Management *ManagementServer `optional:"true"`
 }
 
 // provideWebServer returns the constructor that puts the actuator on the engine,
