@@ -13,7 +13,7 @@ ROOT      := $(CURDIR)
 BIN       := $(ROOT)/bin
 TOOLS     := $(ROOT)/.tools
 STAMP     := $(TOOLS)/.installed
-MODULES   := . test
+MODULES   := . test examples/resty
 
 NODE_DEPS   := test/node/node_modules/.package-lock.json
 PYTHON_DEPS := test/python/.venv/.installed
@@ -54,23 +54,25 @@ format: $(STAMP) ## gofumpt over every Go file
 	@git ls-files -co --exclude-standard '*.go' | xargs -r $(TOOLS)/gofumpt -w
 
 .PHONY: unit
-unit: $(STAMP) ## the root module's tests under the race detector
+unit: $(STAMP) ## the root module's tests and the resty example's under the race detector
 	$(GOTESTSUM) --format pkgname-and-test-fails -- -race -timeout 10m ./...
 	@# what is promised about allocations, where the race detector adds its own
 	$(GOTESTSUM) --format pkgname-and-test-fails -- -run Allocates ./loadbalance/...
+	cd examples/resty && $(GOTESTSUM) --format pkgname-and-test-fails -- -race -timeout 5m ./...
 
 .PHONY: interop
 interop: $(STAMP) client-deps ## unmodified clients and several processes against the real binary
 	cd test && $(GOTESTSUM) $(INTEROP)
 
 .PHONY: docs
-docs: $(STAMP) client-deps ## the documents that tests write: docs/rules.md, docs/clients.md
+docs: $(STAMP) client-deps ## the documents that tests write: rules, configuration, clients, peers in docs/
 	ROLLCALL_WRITE_DOCS=1 go test -count=1 ./docs/...
 	cd test && ROLLCALL_WRITE_DOCS=1 $(GOTESTSUM) $(INTEROP)
 
 .PHONY: examples
 examples: $(STAMP) ## the examples alone, each built and run
 	$(GOTESTSUM) --format testname -- -race -count=1 -timeout 5m ./examples/...
+	cd examples/resty && $(GOTESTSUM) --format testname -- -race -count=1 -timeout 5m ./...
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)

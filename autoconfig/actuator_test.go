@@ -295,6 +295,20 @@ func TestLoggers_LevelsChangeWhileTheApplicationRuns(t *testing.T) {
 	require.NotContains(t, text.String(), "unheard")
 	require.Contains(t, text.String(), "msg=heard a=1 g.b=2")
 	require.ErrorIs(t, loggers.SetLevel("theirs", "info"), ErrNoLogger)
+
+	// Somebody wrapped the root's handler: the name's own level counts all the same.
+	wrapped := loggers.Named("other", slog.New(struct{ slog.Handler }{root.Handler()}))
+	require.NoError(t, loggers.SetLevel("other", "debug"))
+	require.False(t, root.Enabled(t.Context(), slog.LevelInfo))
+	require.True(t, wrapped.Enabled(t.Context(), slog.LevelDebug))
+	require.NoError(t, loggers.SetLevel("other", ""))
+	require.False(t, wrapped.Enabled(t.Context(), slog.LevelWarn))
+}
+
+func TestLoggers_ALineThatIsNotLoggedAllocatesNothing(t *testing.T) {
+	loggers := newLogger(DefaultLoggingProperties(), io.Discard)
+	l := loggers.Logger("mine")
+	require.Zero(t, testing.AllocsPerRun(100, func() { l.Debug("unheard") }))
 }
 
 func TestManagementServer_HasTheActuatorToItself(t *testing.T) {
@@ -347,6 +361,10 @@ func TestAR3_Case04_TheManagementPortIsMetadata(t *testing.T) {
 		"separate": {
 			[]fx.Option{Property("management.server.port", 0), Property("management.server.address", "127.0.0.1"), Property("management.server.context-path", "ops/"), Property("management.endpoints.base-path", "/x")},
 			map[string]string{"management.port": "8848", "management.address": "127.0.0.1", "management.context-path": "/ops", "management.endpoints.web.base-path": "/x"},
+		},
+		"at the moment it listens": {
+			[]fx.Option{Property("management.server.port", 0), Property(auto+"register-when", "listening"), fx.Invoke(func(*WebServer) {})},
+			map[string]string{"management.port": "8848"},
 		},
 		"the user's word": {
 			[]fx.Option{Property("management.server.port", 0), Property("cloud.nacos.discovery.metadata", map[string]string{"management.port": "1"})},

@@ -212,6 +212,8 @@ type webServerParams struct {
 	Loggers    *Loggers
 	Logger     *slog.Logger
 	Wrap       WrapListener `optional:"true"`
+	// Management is there so that it listens first, whoever takes the web server.
+	Management *ManagementServer `optional:"true"`
 }
 
 // provideWebServer returns the constructor that puts the actuator on the engine,

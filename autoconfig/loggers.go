@@ -50,16 +50,18 @@ func newLoggers(base slog.Handler) *Loggers {
 // Logger returns the logger of a name, which may be a new one. It writes where the
 // configured logger writes; whoever exchanged the graph's *slog.Logger gives it to
 // [Loggers.Named].
-func (l *Loggers) Logger(name string) *slog.Logger { return l.Named(name, slog.New(l.base)) }
+func (l *Loggers) Logger(name string) *slog.Logger {
+	return slog.New(levelHandler{inner: l.base, loggers: l, level: l.level(name)})
+}
 
 // Named returns the logger of a name that writes where another one writes, with
 // what that one adds.
 func (l *Loggers) Named(name string, to *slog.Logger) *slog.Logger {
-	h := to.Handler()
-	if own, ok := h.(levelHandler); ok && own.loggers == l {
-		h = own.inner
+	h := levelHandler{inner: to.Handler(), loggers: l, level: l.level(name), around: true}
+	if own, ok := h.inner.(levelHandler); ok && own.loggers == l {
+		h.inner, h.around = own.inner, own.around
 	}
-	return slog.New(levelHandler{h, l, l.level(name)})
+	return slog.New(h)
 }
 
 func (l *Loggers) level(name string) *loggerLevel {
@@ -192,11 +194,23 @@ type levelHandler struct {
 	inner   slog.Handler
 	loggers *Loggers
 	level   *loggerLevel
+	// around says that inner is somebody else's, who may have wrapped one of these
+	// of another name: the level of the outer one counts.
+	around bool
 }
+
+// decided marks the context of a question whose level was decided by a name.
+type decided struct{}
 
 // Enabled implements [slog.Handler].
 func (h levelHandler) Enabled(ctx context.Context, at slog.Level) bool {
-	return at >= h.loggers.effective(h.level) && h.inner.Enabled(ctx, at)
+	if ctx.Value(decided{}) == nil && at < h.loggers.effective(h.level) {
+		return false
+	}
+	if h.around {
+		ctx = context.WithValue(ctx, decided{}, true)
+	}
+	return h.inner.Enabled(ctx, at)
 }
 
 // Handle implements [slog.Handler].

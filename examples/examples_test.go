@@ -95,21 +95,48 @@ func TestPlain_SaysWhatIsMissing(t *testing.T) {
 
 func TestGreeter_CallsItselfByName(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), build(t, "greeter"))
-	cmd.Dir = "greeter"
+	url := start(t, "greeter", startRegistry(t))
+	require.Eventually(t, func() bool { return get(url+"/meet/greeter") == "hello\n" },
+		20*time.Second, 50*time.Millisecond, "%s", get(url+"/meet/greeter"))
+	require.Contains(t, get(url+"/meet/nobody"), "nobody")
+}
+
+// start runs an example in its folder against a registry until the end of the
+// test, and returns the URL of its web server.
+func start(t *testing.T, name, registry string) string {
+	t.Helper()
+	binary := build(t, name)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary) // which ends before the clean-up
+	cmd.Dir = name
 	cmd.Env = append(os.Environ(), "SERVER_PORT=0", "SERVER_ADDRESS=127.0.0.1",
-		"CLOUD_NACOS_SERVER_ADDR="+startRegistry(t), "CLOUD_NACOS_DISCOVERY_IP=127.0.0.1")
+		"CLOUD_NACOS_SERVER_ADDR="+registry, "CLOUD_NACOS_DISCOVERY_IP=127.0.0.1")
 	out := &output{}
 	cmd.Stdout, cmd.Stderr = out, out
 	require.NoError(t, cmd.Start())
-	var url string
-	require.Eventually(t, func() bool {
-		url = out.listeningAt()
-		return url != "" && get(url+"/meet/greeter") == "hello\n"
-	}, 20*time.Second, 50*time.Millisecond, "%s", out)
-	require.Contains(t, get(url+"/meet/nobody"), "nobody")
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, cmd.Wait(), "%s", out)
+	t.Cleanup(func() {
+		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+		require.NoError(t, cmd.Wait(), "%s", out)
+	})
+	require.Eventually(t, func() bool { return out.listeningAt() != "" }, 20*time.Second, 20*time.Millisecond, "%s", out)
+	return out.listeningAt()
+}
+
+func TestGRPC_IsCalledByName(t *testing.T) {
+	t.Parallel()
+	url := start(t, "grpc", startRegistry(t))
+	require.Eventually(t, func() bool { return get(url+"/greet/Ann") == "hello Ann\n" },
+		20*time.Second, 50*time.Millisecond, "%s", get(url+"/greet/Ann"))
+}
+
+func TestGateway_LeadsToTheGreeterAndNowhereElse(t *testing.T) {
+	t.Parallel()
+	registry := startRegistry(t)
+	start(t, "greeter", registry)
+	url := start(t, "gateway", registry)
+	require.Eventually(t, func() bool { return get(url+"/greeter/hello") == "hello\n" },
+		20*time.Second, 50*time.Millisecond, "%s", get(url+"/greeter/hello"))
+	require.Equal(t, "there is no such service here\n", get(url+"/elsewhere/hello"))
+	require.Contains(t, get(url+"/actuator/health"), "UP", "the application's own routes come first")
 }
 
 func get(url string) string {

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/rollcall-go/rollcall/autoconfig"
+	"github.com/rollcall-go/rollcall/discovery"
 	discoverymemory "github.com/rollcall-go/rollcall/discovery/memory"
 	"github.com/rollcall-go/rollcall/loadbalance"
 	"github.com/rollcall-go/rollcall/registry"
@@ -54,6 +55,7 @@ func (f *Fleet) Start(t testing.TB, opts ...fx.Option) *App {
 	var found struct {
 		fx.In
 		ByName       *loadbalance.HTTPClient           `optional:"true"`
+		Discovery    *discovery.Client                 `optional:"true"`
 		Balancer     *loadbalance.LoadBalancer         `optional:"true"`
 		Registration *registry.AutoServiceRegistration `optional:"true"`
 		Transformers []loadbalance.Transformer         `group:"loadbalance.transformers"`
@@ -85,6 +87,11 @@ func (f *Fleet) Start(t testing.TB, opts ...fx.Option) *App {
 		t.Fatalf("build the application: %v", err)
 	}
 	a.App, a.ByName, a.Registration = app, found.ByName, found.Registration
+	if found.Discovery != nil {
+		f.mu.Lock()
+		f.clients = append(f.clients, found.Discovery)
+		f.mu.Unlock()
+	}
 	if err := app.Start(t.Context()); err != nil {
 		_ = l.Close()
 		t.Fatalf("start the application: %v", err)

@@ -2,12 +2,16 @@ package autoconfigtest
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/rollcall-go/rollcall/discovery"
 	"github.com/rollcall-go/rollcall/internal/testutil"
 	"github.com/rollcall-go/rollcall/registry"
 	"github.com/rollcall-go/rollcall/registry/memory"
@@ -19,9 +23,10 @@ type Fleet struct {
 	registry *memory.Registry
 	network  *testutil.Network // nil: the loopback interface
 
-	mu    sync.Mutex
-	fault Fault
-	hosts int
+	mu      sync.Mutex
+	fault   Fault
+	hosts   int
+	clients []*discovery.Client // of the applications
 }
 
 // NewFleet returns a fleet whose applications listen on free ports of the loopback
@@ -93,24 +98,71 @@ func (f *Fleet) check(ctx context.Context, op Op, service registry.ServiceID) er
 }
 
 // Put makes instances known as if they had registered themselves, whatever fault
-// there is; one with the same key is replaced. Applications hear of it at once,
-// while lookups do not fail.
+// there is; one with the same key is replaced. When it returns, the applications
+// that use the service know of it, unless a fault keeps them from that.
 func (f *Fleet) Put(t testing.TB, instances ...registry.Instance) {
 	t.Helper()
 	for _, i := range instances {
 		if err := f.registry.Register(context.Background(), registry.Registration{Instance: i}); err != nil {
 			t.Fatalf("put %s: %v", i.Address(), err)
 		}
+		f.told(i.Service, func(list []registry.Instance) bool {
+			return slices.ContainsFunc(list, func(l registry.Instance) bool {
+				return l.Key() == i.Key() && l.Weight == i.Weight && l.Enabled == i.Enabled && l.Healthy == i.Healthy &&
+					maps.Equal(l.Metadata, i.Metadata)
+			})
+		})
 	}
 }
 
-// Remove takes instances out; one that is not there is no error.
+// Remove takes instances out, as Put puts them in; one that is not there is no
+// error.
 func (f *Fleet) Remove(t testing.TB, instances ...registry.Instance) {
 	t.Helper()
 	for _, i := range instances {
 		if err := f.registry.Deregister(context.Background(), registry.Registration{Instance: i}); err != nil {
 			t.Fatalf("remove %s: %v", i.Address(), err)
 		}
+		f.told(i.Service, func(list []registry.Instance) bool {
+			return !slices.ContainsFunc(list, func(l registry.Instance) bool { return l.Key() == i.Key() })
+		})
+	}
+}
+
+// tellTimeout is given to applications that do not come to see a change, since
+// another source of theirs has the say.
+const tellTimeout = 5 * time.Second
+
+// told waits until the applications that use a service see it as it is.
+func (f *Fleet) told(service registry.ServiceID, is func([]registry.Instance) bool) {
+	f.mu.Lock()
+	clients, fault := slices.Clone(f.clients), f.fault
+	f.mu.Unlock()
+	if fault != nil {
+		return
+	}
+	for _, c := range clients {
+		used := slices.ContainsFunc(c.State().Services, func(s discovery.ServiceState) bool { return s.Service == service.Normalize() })
+		if !used {
+			continue
+		}
+		seen := make(chan struct{})
+		once := sync.OnceFunc(func() { close(seen) })
+		subscription, err := c.Subscribe(service, func(s *discovery.Snapshot) {
+			if is(s.Instances) {
+				once()
+			}
+		})
+		if err != nil {
+			continue // it was stopped
+		}
+		late := time.NewTimer(tellTimeout)
+		select {
+		case <-seen:
+		case <-late.C:
+		}
+		late.Stop()
+		subscription.Close()
 	}
 }
 

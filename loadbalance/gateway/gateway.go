@@ -115,8 +115,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := context.WithValue(r.Context(), targetKey{}, t)
-	if addr, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && !(g.properties.TrustForwarded && r.Header.Get(forwardedFor) != "") {
-		ctx = loadbalance.WithClientAddr(ctx, addr.Addr().Unmap())
+	// Where the header is trusted and there, the balancer reads the address there.
+	if !g.properties.TrustForwarded || r.Header.Get(forwardedFor) == "" {
+		if addr, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+			ctx = loadbalance.WithClientAddr(ctx, addr.Addr().Unmap())
+		}
 	}
 	g.proxy.ServeHTTP(w, r.WithContext(ctx))
 }

@@ -26,9 +26,15 @@ func (policyBuilder) Name() string { return PolicyName }
 
 // Build implements balancer.Builder.
 func (policyBuilder) Build(cc balancer.ClientConn, _ balancer.BuildOptions) balancer.Balancer {
-	b := &policy{cc: cc, links: map[linkKey]*link{}}
-	b.calls.New = func() any { return newCall() }
-	return b
+	return newPolicy(cc)
+}
+
+// channel is what a policy needs of a balancer.ClientConn.
+type channel interface {
+	// NewSubConn makes a connection to one address. That gRPC calls it deprecated
+	// is about several; there is no other way to have one.
+	NewSubConn([]resolver.Address, balancer.NewSubConnOptions) (balancer.SubConn, error)
+	UpdateState(balancer.State)
 }
 
 // policy keeps a link to each instance of one service. gRPC calls its methods,
@@ -38,11 +44,17 @@ func (policyBuilder) Build(cc balancer.ClientConn, _ balancer.BuildOptions) bala
 // may go to, and to others when a call first wants them. So a caller of a subset,
 // or of its own zone, is not connected to everything.
 type policy struct {
-	cc     balancer.ClientConn
+	cc     channel
 	links  map[linkKey]*link
 	count  [shutDown]int // of links by their state
 	picker *picker       // nil until there is a list
 	calls  sync.Pool     // of *call
+}
+
+func newPolicy(cc channel) *policy {
+	b := &policy{cc: cc, links: map[linkKey]*link{}}
+	b.calls.New = func() any { return newCall() }
+	return b
 }
 
 // UpdateClientConnState implements balancer.Balancer.

@@ -23,7 +23,6 @@ import (
 
 // board stands for gRPC: it keeps the listeners of links and the last state.
 type board struct {
-	balancer.ClientConn
 	conns  map[string]*subConn
 	state  balancer.State
 	closed bool
@@ -74,7 +73,7 @@ func bench(t testing.TB, o loadbalance.Options, n int) (*policy, *board, *update
 	snapshot, err := client.Snapshot(t.Context(), id)
 	require.NoError(t, err)
 	cc := &board{conns: map[string]*subConn{}}
-	b := policyBuilder{}.Build(cc, balancer.BuildOptions{}).(*policy)
+	b := newPolicy(cc)
 	u := &update{life: context.Background(), balancer: l, snapshot: snapshot}
 	require.NoError(t, b.UpdateClientConnState(state(u)))
 	return b, cc, u

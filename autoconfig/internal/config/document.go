@@ -254,7 +254,13 @@ func (d *document) putInMap(n *node, rest string, y *yaml.Node, depth int) {
 }
 
 func (d *document) addPair(key string, m *value, p pair) {
-	for _, old := range m.pairs {
+	for i, old := range m.pairs {
+		if old.key == p.key && old.value.kind == kindMap && p.value.kind == kindMap {
+			for _, inner := range p.value.pairs {
+				d.addPair(key+"."+p.key, &m.pairs[i].value, inner)
+			}
+			return
+		}
 		if old.key == p.key {
 			d.errs = append(d.errs, Problem{Key: key + "." + p.key, Value: p.value.String(), Origin: p.value.origin, Reason: "is set twice, first at " + old.value.origin})
 			return
