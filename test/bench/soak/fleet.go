@@ -138,7 +138,7 @@ func (f *fleet) register(ctx context.Context) error {
 		return err
 	}
 	for n := range f.persistent {
-		// Each is another address of this machine with the same listener's port.
+		// One listener is all of them: the cluster makes them different.
 		q := url.Values{
 			"serviceName": {fmt.Sprintf("persistent-%d", n%10)}, "ip": {ip}, "port": {port}, "ephemeral": {"false"},
 			"clusterName": {fmt.Sprintf("c%d", n)},
