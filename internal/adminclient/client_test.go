@@ -67,7 +67,7 @@ func TestClient_TellsErrorsApart(t *testing.T) {
 			_, err := answering(t, map[string]string{path: c.answer}).Service(t.Context(), orders)
 			require.ErrorContains(t, err, c.text)
 			for _, kind := range []error{ErrNotFound, ErrRefused, ErrUnreachable} {
-				require.Equal(t, kind == c.kind, errors.Is(err, kind), "%v", kind)
+				require.Equal(t, errors.Is(c.kind, kind), errors.Is(err, kind), "%v", kind)
 			}
 			var inner *nacosclient.Error
 			require.ErrorAs(t, err, &inner, "the cause stays")
