@@ -23,6 +23,8 @@ JAVA_DEPS   := test/java/target/.built
 INTEROP := --format testname -- -count=1 -parallel 8 -timeout 11m ./...
 
 FUZZTIME  ?= 10s
+SOAKTIME  ?= 10m
+SOAKFLAGS ?=
 BENCH     ?= .
 BENCHTIME ?= 1s
 
@@ -77,6 +79,10 @@ examples: $(STAMP) ## the examples alone, each built and run
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)
 	@tools/fuzz.sh $(FUZZTIME)
+
+.PHONY: soak
+soak: build ## the binary under the beats of a fleet for SOAKTIME (10m)
+	cd test && go run ./bench/soak -binary $(BIN)/rollcall -for $(SOAKTIME) $(SOAKFLAGS)
 
 .PHONY: bench
 bench: ## every benchmark matching BENCH, for BENCHTIME

@@ -80,7 +80,7 @@ func Explain(err error) error {
 		text = failed.Error()
 	}
 	switch {
-	case failed.Status == 0 && failed.Err != nil:
+	case !failed.Answered && failed.Err != nil:
 		return &kindError{ErrUnreachable, err, fmt.Sprintf("%s does not answer: %v", failed.Server, failed.Err)}
 	case failed.Status == http.StatusNotFound,
 		failed.Status == http.StatusInternalServerError && strings.Contains(text, "is not found"): // Nacos

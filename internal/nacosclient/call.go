@@ -186,6 +186,7 @@ func (c *Client) send(ctx context.Context, e endpoint, r request, token string) 
 		return failed
 	}
 	defer func() { _ = resp.Body.Close() }()
+	failed.Answered = true
 	limit := r.limit
 	if resp.StatusCode/100 != 2 {
 		limit = errorAnswer

@@ -21,6 +21,8 @@ type Error struct {
 	Server string
 	// Status is the HTTP status, 0 when there was no answer.
 	Status int
+	// Answered says that an answer came, readable or not.
+	Answered bool
 	// Body is the beginning of the answer.
 	Body string
 	// Message is what a refusal says: the message of a JSON document of errors,

@@ -68,5 +68,5 @@ func TestKey_IsRandomAndKeepsItselfOutOfLogs(t *testing.T) {
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("start", "key", k, "options", fmt.Sprintf("%v %+v %#v %s", k, k, k, k))
 	require.Contains(t, log.String(), "(secret)")
 	require.NotContains(t, log.String(), k.Encode())
-	require.NotContains(t, log.String(), fmt.Sprint(k.bytes))
+	require.NotContains(t, log.String(), fmt.Sprintf("%v", k.bytes))
 }

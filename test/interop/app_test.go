@@ -21,7 +21,7 @@ import (
 )
 
 // ours is this project's client, which speaks for itself in a process of its own.
-var ours = client{name: "rollcall", version: "this tree"}
+var ours = client{name: "rollcall's own", version: "this tree"}
 
 // registeredWithin is how long an app may take from its start to its place in
 // the registry, on a machine that is busy with other tests.

@@ -16,6 +16,9 @@ import (
 	"github.com/rollcall-go/rollcall/test/testserver"
 )
 
+// maria is what persistent instances of databases are probed with.
+var maria = client{name: "MariaDB (health checker MYSQL)", version: "Debian's"}
+
 // Whom probes log in as.
 const (
 	mariaUser     = "probe"
@@ -30,7 +33,7 @@ type mariaDB struct {
 	dir  string
 }
 
-// programs of MariaDB; the server is where the path of a normal user ends not.
+// programs of MariaDB; the server lies outside the search path of a normal user.
 const (
 	mariaInstall = "mariadb-install-db"
 	mariaServer  = "/usr/sbin/mariadbd"
@@ -55,8 +58,10 @@ func newMariaDB(t *testing.T) *mariaDB {
 	d := &mariaDB{port: testserver.FreePort(t), dir: dir}
 	users := fmt.Sprintf("CREATE OR REPLACE USER '%s'@'127.0.0.1' IDENTIFIED BY '%s';\n", mariaUser, mariaPassword)
 	require.NoError(t, os.WriteFile(d.path("init.sql"), []byte(users), 0o600))
-	install := exec.Command(mariaInstall, append([]string{"--no-defaults", "--auth-root-authentication-method=normal",
-		"--skip-test-db", "--skip-name-resolve", "--datadir=" + d.path("data")}, d.asRoot()...)...)
+	install := exec.Command(mariaInstall, append([]string{
+		"--no-defaults", "--auth-root-authentication-method=normal",
+		"--skip-test-db", "--skip-name-resolve", "--datadir=" + d.path("data"),
+	}, d.asRoot()...)...)
 	output, err := install.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	return d

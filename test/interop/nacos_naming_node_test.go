@@ -9,9 +9,11 @@ import (
 )
 
 // nodeSDK is the Node.js client of the Nacos project, in the version that
-// test/node/package.json names. It has no way to update an instance, and takes
-// an empty list for a fault of the server.
-var nodeSDK = client{name: "nacos-naming (Node.js)", version: "2.6.3"}
+// test/node/package.json names.
+var nodeSDK = client{
+	name: "nacos-naming (Node.js)", version: "2.6.3",
+	note: "It has no call to update an instance, and ignores empty lists.",
+}
 
 func TestNacosNamingNode_SeesThatTheServerIsUp(t *testing.T) {
 	t.Parallel()

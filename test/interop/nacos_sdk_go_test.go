@@ -19,7 +19,10 @@ import (
 
 // goSDK is the Go client of the Nacos project in the last version that speaks
 // HTTP and UDP.
-var goSDK = client{name: "nacos-sdk-go", version: strings.TrimPrefix(constant.CLIENT_VERSION, "Nacos-Go-Client:v")}
+var goSDK = client{
+	name: "nacos-sdk-go", version: strings.TrimPrefix(constant.CLIENT_VERSION, "Nacos-Go-Client:v"),
+	note: "It sends updates and beats unescaped: a plus sign in metadata arrives as a space.",
+}
 
 // How often a subscriber asks: about every ten seconds when the server has
 // accepted it for pushes, every three when not.

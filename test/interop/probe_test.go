@@ -172,6 +172,8 @@ func TestProbe_HTTP(t *testing.T) {
 
 func TestProbe_MySQLAgainstMariaDB(t *testing.T) {
 	t.Parallel()
+	proves(t, maria, "probed by logging in and a command: unhealthy when read only, when it refuses the password, "+
+		"when it hangs and when it is dead, and healthy again after each")
 	needs(t, needMariaDB())
 	db := newMariaDB(t)
 	db.start(t)

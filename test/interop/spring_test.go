@@ -27,7 +27,10 @@ const (
 const springStartsWithin = 2 * time.Minute
 
 func spring(version string) client {
-	return client{"spring-cloud-starter-alibaba-nacos-discovery", version}
+	return client{
+		name: "spring-cloud-starter-alibaba-nacos-discovery", version: version,
+		note: "An app registers when its web server listens, and calls others by name through Spring Cloud LoadBalancer.",
+	}
 }
 
 // provesSpring notes what is tried with the versions and skips the test where
@@ -79,7 +82,7 @@ func TestSpring_AppsOfBothReleasesAndOfOursAreOneFleet(t *testing.T) {
 	provesSpring(t, "register by itself with metadata, weight and cluster; beats past the delete timeout", spring2021, spring2021_0)
 	provesSpring(t, "call the other release by name, and be called by it", spring2021, spring2021_0)
 	provesSpring(t, "call a rollcall app by name, and be called by it", spring2021, spring2021_0)
-	provesSpring(t, "SIGTERM: deregistered before the process ends, and no longer called", spring2021_0)
+	provesSpring(t, "SIGTERM: deregistered before the process ends, and no longer called", spring2021, spring2021_0)
 	server := testserver.Start(t, binaries.server)
 	orders, payments := newSpring(t, server, spring2021, "orders"), newSpring(t, server, spring2021_0, "payments")
 	orders.ready(t, server)
@@ -107,16 +110,21 @@ func TestSpring_AppsOfBothReleasesAndOfOursAreOneFleet(t *testing.T) {
 		return errors.Join(orders.registered(server)(), payments.registered(server)(), orders.calls(payments, answers[payments])())
 	})
 
-	// A JVM that is asked to end reports 128 and the signal.
-	require.ErrorContains(t, payments.Terminate(t, 30*time.Second), "exit status 143")
-	requireGone(t, server, "payments", payments.port)
-	for _, caller := range []*app{orders, greeter} {
-		poll.Until(t, slack, func() error {
-			if caller.calls(payments, answers[payments])() == nil {
-				return fmt.Errorf("%s still got an answer", caller.service)
+	for _, leaver := range []*app{payments, orders} {
+		// A JVM that is asked to end reports 128 and the signal.
+		require.ErrorContains(t, leaver.Terminate(t, 30*time.Second), "exit status 143")
+		requireGone(t, server, leaver.service, leaver.port)
+		for _, caller := range []*app{orders, greeter} {
+			if caller == leaver {
+				continue
 			}
-			return nil
-		})
+			poll.Until(t, slack, func() error {
+				if caller.calls(leaver, answers[leaver])() == nil {
+					return fmt.Errorf("%s still got an answer from %s", caller.service, leaver.service)
+				}
+				return nil
+			})
+		}
 	}
 }
 

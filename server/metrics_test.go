@@ -1,4 +1,4 @@
-package docs_test
+package server
 
 import (
 	"cmp"
@@ -16,7 +16,6 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/rollcall-go/rollcall/autoconfig"
-	"github.com/rollcall-go/rollcall/server"
 )
 
 // metric is what a running server has.
@@ -28,7 +27,7 @@ func measured(t *testing.T) map[string]metric {
 	t.Helper()
 	var registry *prometheus.Registry
 	app, err := autoconfig.New(
-		server.Module, autoconfig.ConfigYAML("{}"), autoconfig.Logger(slog.New(slog.DiscardHandler)),
+		Module, autoconfig.ConfigYAML("{}"), autoconfig.Logger(slog.New(slog.DiscardHandler)),
 		autoconfig.Property("server.port", 0), autoconfig.Property("server.address", "127.0.0.1"),
 		autoconfig.Property("nacos.storage.dir", t.TempDir()), autoconfig.Property("nacos.lame-duck", "0s"),
 		fx.Populate(&registry),
@@ -63,9 +62,9 @@ func measured(t *testing.T) map[string]metric {
 	return all
 }
 
-// TestMetrics_AreAllDocumented compares metrics.md with a running server.
+// TestMetrics_AreAllDocumented compares docs/metrics.md with a running server.
 func TestMetrics_AreAllDocumented(t *testing.T) {
-	text, err := os.ReadFile("metrics.md")
+	text, err := os.ReadFile("../docs/metrics.md")
 	require.NoError(t, err)
 	row := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (counter|gauge|histogram) \\| ([^|]*) \\| [^|]{15,} \\|$")
 	documented := map[string]string{}
@@ -85,9 +84,9 @@ func TestMetrics_AreAllDocumented(t *testing.T) {
 	}
 }
 
-// TestDashboard_UsesMetricsThatExist reads grafana.json as Grafana does.
+// TestDashboard_UsesMetricsThatExist reads docs/grafana.json as Grafana does.
 func TestDashboard_UsesMetricsThatExist(t *testing.T) {
-	text, err := os.ReadFile("grafana.json")
+	text, err := os.ReadFile("../docs/grafana.json")
 	require.NoError(t, err)
 	var dashboard struct {
 		Title  string `json:"title"`
