@@ -7,7 +7,6 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,50 +25,32 @@ import (
 //     What they use stands in a comment before the block, as the parameters of
 //     that function: <!-- go: ctx context.Context, client *http.Client -->
 //
-// A comment that names a folder has the block compiled in that folder's module:
-// <!-- go: module examples/resty -->
+// Programs that name their file in the first line are also run, by the tests of
+// the guide.
 
 // TestGoBlocksCompile compiles every Go block without a file in the tree: the
 // blocks are an overlay over folders that do not exist.
 func TestGoBlocksCompile(t *testing.T) {
 	t.Parallel()
-	modules := map[string]map[string]string{} // module → folder in it → source
-	places := map[string]string{}
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	overlay, args, places := newOverlay(t), []string{"build"}, map[string]string{}
 	for n, b := range blocks(t, "go") {
 		if strings.HasSuffix(b.file(), "_test.go") {
 			continue // is run with its program
 		}
-		module, source := goSource(t, b)
-		if modules[module] == nil {
-			modules[module] = map[string]string{}
-		}
 		folder := fmt.Sprintf("zz_docs_%03d", n)
-		modules[module][folder], places[folder] = source, b.at()
-	}
-	for _, module := range slices.Sorted(maps.Keys(modules)) {
-		if out, err := compile(t, module, modules[module]); err != nil {
-			for folder, place := range places {
-				out = strings.ReplaceAll(out, folder, place+" "+folder)
-			}
-			t.Errorf("%s\n%v", out, err)
-		}
-	}
-}
-
-// compile compiles sources in folders of a module that are not there.
-func compile(t *testing.T, module string, sources map[string]string) (string, error) {
-	t.Helper()
-	root, err := filepath.Abs(filepath.Join("..", filepath.FromSlash(module)))
-	require.NoError(t, err)
-	overlay, args := newOverlay(t), []string{"build"}
-	for folder, source := range sources {
-		overlay.add(filepath.Join(root, folder, "block.go"), source)
-		args = append(args, "./"+folder)
+		overlay.add(filepath.Join(root, folder, "block.go"), goSource(t, b))
+		args, places[folder] = append(args, "./"+folder), b.at()
 	}
 	cmd := exec.CommandContext(t.Context(), "go", slices.Insert(args, 1, overlay.flag())...)
 	cmd.Dir = root
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	text, err := cmd.CombinedOutput()
+	out := string(text)
+	for folder, place := range places {
+		out = strings.ReplaceAll(out, folder, place)
+	}
+	require.NoError(t, err, out)
 }
 
 // overlay has the go command see files that are not in the tree.
@@ -101,28 +82,21 @@ func (o *overlay) flag() string {
 	return "-overlay=" + path
 }
 
-// goSource returns a block as a file and the folder of the module to compile it
-// in.
-func goSource(t *testing.T, b block) (module, source string) {
+// goSource returns a block as a file.
+func goSource(t *testing.T, b block) string {
 	t.Helper()
-	note := strings.TrimSpace(strings.TrimPrefix(b.note, "go:"))
-	module, ok := strings.CutPrefix(note, "module ")
-	if ok {
-		note = ""
-	} else {
-		module = "."
-	}
 	formatted, err := format.Source([]byte(b.text))
 	require.NoError(t, err, b.at())
 	require.Equal(t, string(formatted), b.text, "%s is not formatted", b.at())
 	if isProgram(b.text) {
-		return module, strings.Replace(b.text, "package main", "package docs", 1) // which is not linked
+		return strings.Replace(b.text, "package main", "package docs", 1) // which is not linked
 	}
+	parameters := strings.TrimSpace(strings.TrimPrefix(b.note, "go:"))
 	body := b.text
-	if note != "" || !isDeclarations(body) {
-		body = fmt.Sprintf("func _(%s) error {\n%s\nreturn nil\n}\n", note, b.text)
+	if parameters != "" || !isDeclarations(body) {
+		body = fmt.Sprintf("func _(%s) error {\n%s\nreturn nil\n}\n", parameters, b.text)
 	}
-	return module, "package docs\n\n" + imports(t, b, body) + body
+	return "package docs\n\n" + imports(t, b, body) + body
 }
 
 func isProgram(text string) bool {

@@ -81,6 +81,27 @@ func registerReplaces(f *fixture) {
 	f.listedOnly()
 }
 
+func registerResets(f *fixture) {
+	f.resets(func(r registry.Registration) error { return f.reg.Register(f.ctx, r) })
+}
+
+// resets registers an instance with weight and metadata, and has change take both
+// back to what an instance has of its own: values that are also what a server
+// assumes where nothing is said.
+func (f *fixture) resets(change func(registry.Registration) error) {
+	f.Helper()
+	r := f.registration(1)
+	r.Weight, r.Metadata = 5, map[string]string{"version": "1"}
+	f.register(r)
+	r.Weight, r.Metadata = 1, nil
+	require.NoError(f, change(r))
+	f.listed("weight 1 and no version", func(list []registry.Instance) bool {
+		i, ok := find(list, r)
+		_, old := i.Metadata["version"]
+		return ok && i.Weight == 1 && !old
+	})
+}
+
 func registerCopies(f *fixture) {
 	r := f.registration(1)
 	r.Metadata = map[string]string{"version": "1"}
@@ -130,6 +151,18 @@ func groupsAreDistinct(f *fixture) {
 	f.register(other)
 	f.listedOnly(r)
 	f.listedIn(other.Service, "the instance of the other group", func(list []registry.Instance) bool {
+		_, ok := find(list, other)
+		return ok && len(list) == 1
+	})
+}
+
+func namespacesAreDistinct(f *fixture) {
+	r, other := f.registration(1), f.registration(2)
+	other.Service.Namespace = "registrytest"
+	f.register(r)
+	f.register(other)
+	f.listedOnly(r)
+	f.listedIn(other.Service, "the instance of the other namespace", func(list []registry.Instance) bool {
 		_, ok := find(list, other)
 		return ok && len(list) == 1
 	})
@@ -213,6 +246,11 @@ func updateInPlace(f *fixture) {
 	f.listedOnly(r, other)
 	require.NoError(f, f.reg.Deregister(f.ctx, r))
 	f.listedOnly(other)
+}
+
+func updateResets(f *fixture) {
+	u := updater(f)
+	f.resets(func(r registry.Registration) error { return u.Update(f.ctx, r) })
 }
 
 func updateNotFound(f *fixture) {

@@ -18,7 +18,7 @@ import (
 
 // catalogueTimeouts are the settings of a peer with a [catalogue]: what is not
 // beaten for is soon unhealthy, and never removed.
-var catalogueTimeouts = []string{"RNACOS_NAMING_HEALTH_TIMEOUT_SECOND=3", "RNACOS_NAMING_INSTANCE_TIMEOUT_SECOND=3600"}
+var catalogueTimeouts = timeouts(3*time.Second, time.Hour)
 
 // beatEvery is far below the health timeout of catalogueTimeouts.
 const beatEvery = 250 * time.Millisecond

@@ -29,21 +29,20 @@ func registration(port int) registry.Registration {
 	return r
 }
 
-// lists says that exactly the given instances are listed, healthy and with all
-// they carry.
-func lists(s discovery.Source, want ...registry.Registration) func(t *testing.T) error {
-	return func(t *testing.T) error {
-		got := listed(t, s, orders)
-		if len(got) != len(want) {
-			return fmt.Errorf("want %d instances: %+v", len(want), got)
-		}
-		for _, w := range want {
-			if err := has(got, w.Instance); err != nil {
-				return err
-			}
-		}
-		return nil
+// lists returns nil when exactly the given instances are listed, healthy and with
+// all they carry.
+func lists(t *testing.T, s discovery.Source, want ...registry.Registration) error {
+	t.Helper()
+	got := listed(t, s, orders)
+	if len(got) != len(want) {
+		return fmt.Errorf("want %d instances: %+v", len(want), got)
 	}
+	for _, w := range want {
+		if err := has(got, w.Instance); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func has(list []registry.Instance, want registry.Instance) error {
@@ -63,14 +62,14 @@ func TestBeats_KeepAnInstanceAndItsStatus(t *testing.T) {
 	t.Parallel()
 	proves(t, suite, "beats: healthy past the server's delete timeout, a status DOWN stays, silent and gone after Close")
 	const remove = 12 * time.Second
-	p := startPeer(t, "RNACOS_NAMING_HEALTH_TIMEOUT_SECOND=8", "RNACOS_NAMING_INSTANCE_TIMEOUT_SECOND=12")
+	p := startPeer(t, timeouts(9*time.Second, remove)...)
 	r, s := p.newRegistry(t, nacos.Options{}), p.newSource(t, discoverynacos.Options{})
 	up, down := registration(8080), registration(8081)
 	require.NoError(t, r.Register(t.Context(), up))
 	require.NoError(t, r.Register(t.Context(), down))
 	require.NoError(t, r.SetStatus(t.Context(), down, registry.StatusDown))
 
-	poll.While(t, 2*remove+remove/2, func() error { return lists(s, up)(t) })
+	poll.While(t, 2*remove, func() error { return lists(t, s, up) })
 	beats := r.Beats()
 	require.Len(t, beats, 2)
 	for _, b := range beats {
@@ -78,10 +77,10 @@ func TestBeats_KeepAnInstanceAndItsStatus(t *testing.T) {
 		require.Equal(t, 5*time.Second, b.Interval)
 	}
 	require.NoError(t, r.SetStatus(t.Context(), down, registry.StatusUp))
-	require.NoError(t, lists(s, up, down)(t))
+	require.NoError(t, lists(t, s, up, down))
 
 	require.NoError(t, r.Close())
-	poll.Until(t, 2*remove, func() error { return lists(s)(t) })
+	poll.Until(t, 2*remove, func() error { return lists(t, s) })
 }
 
 func TestWatch_AdoptsWhatAnOperatorChanges(t *testing.T) {
@@ -113,9 +112,9 @@ func TestWatch_AdoptsWhatAnOperatorChanges(t *testing.T) {
 	}
 
 	require.NoError(t, r.SetStatus(t.Context(), reg, registry.StatusDown))
-	require.NoError(t, lists(s)(t))
+	require.NoError(t, lists(t, s))
 	require.NoError(t, r.SetStatus(t.Context(), reg, registry.StatusUp))
-	require.NoError(t, lists(s, edited)(t))
+	require.NoError(t, lists(t, s, edited))
 }
 
 func TestSubscribe_TellsChanges(t *testing.T) {
@@ -180,21 +179,21 @@ func TestRestart_AnInstanceIsBackWithItsNextBeat(t *testing.T) {
 		return errors.New("it is not back")
 	})
 	require.NoError(t, r.Register(t.Context(), reg))
-	require.NoError(t, lists(s, reg)(t), "and has all it carries when it is registered anew")
+	require.NoError(t, lists(t, s, reg), "with all it carries once it is registered anew")
 }
 
 func TestPersistent_StaysWithoutBeats(t *testing.T) {
 	t.Parallel()
 	proves(t, suite, "a persistent instance outlives the delete timeout without beats, and is deregistered as what it is (client case 23)")
 	const remove = 4 * time.Second
-	p := startPeer(t, "RNACOS_NAMING_HEALTH_TIMEOUT_SECOND=2", "RNACOS_NAMING_INSTANCE_TIMEOUT_SECOND=4")
+	p := startPeer(t, timeouts(3*time.Second, remove)...)
 	r, s := p.newRegistry(t, nacos.Options{}), p.newSource(t, discoverynacos.Options{})
 	reg := registration(8080)
 	reg.Ephemeral = false
 	require.NoError(t, r.Register(t.Context(), reg))
 	require.Zero(t, r.Beats()[0].Interval)
-	poll.While(t, 2*remove, func() error {
-		if err := lists(s, reg)(t); err != nil {
+	poll.While(t, 3*remove, func() error {
+		if err := lists(t, s, reg); err != nil {
 			return err
 		}
 		if listed(t, s, orders)[0].Ephemeral {
@@ -203,5 +202,5 @@ func TestPersistent_StaysWithoutBeats(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, r.Deregister(t.Context(), reg))
-	require.NoError(t, lists(s)(t))
+	require.NoError(t, lists(t, s))
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +27,9 @@ import (
 const (
 	// readyWithin is how long r-nacos may take to answer after its start.
 	readyWithin = 30 * time.Second
+	// startTries is how often it is started: it writes to its log as it sets it up,
+	// and panics when it is too early, which on a busy machine is every other time.
+	startTries = 30
 	// callTimeout bounds one request, so that a poll notices a server that hangs.
 	callTimeout = 2 * time.Second
 	// within is how long a change may take to be seen.
@@ -35,13 +39,22 @@ const (
 // peer is an r-nacos of its own on loopback. It keeps its ports when it is started
 // again, and has forgotten everything else.
 type peer struct {
-	port    int
-	env     []string
+	port int
+	env  []string
+	// ready asks for what is there only once it serves.
+	ready   func() error
 	running *process.Process
 }
 
-// startPeer starts an r-nacos with settings of the form NAME=value, or skips the
-// test where there is none.
+// needPeer skips a test where there is no r-nacos.
+func needPeer(t *testing.T) {
+	t.Helper()
+	if rnacos.absent != "" {
+		t.Skip(rnacos.absent)
+	}
+}
+
+// startPeer starts an r-nacos with settings of the form NAME=value.
 func startPeer(t *testing.T, settings ...string) *peer {
 	t.Helper()
 	p := newPeer(t, settings...)
@@ -49,12 +62,21 @@ func startPeer(t *testing.T, settings ...string) *peer {
 	return p
 }
 
+// timeouts are the settings with which an instance is unhealthy and removed so
+// long after its last beat, at least 3 s: r-nacos adds that to what it is told. It
+// looks every other second.
+func timeouts(unhealthy, remove time.Duration) []string {
+	const added = 3 * time.Second
+	return []string{
+		fmt.Sprintf("RNACOS_NAMING_HEALTH_TIMEOUT_SECOND=%d", (unhealthy-added)/time.Second),
+		fmt.Sprintf("RNACOS_NAMING_INSTANCE_TIMEOUT_SECOND=%d", (remove-added)/time.Second),
+	}
+}
+
 // newPeer reserves the ports of an r-nacos that does not run yet.
 func newPeer(t *testing.T, settings ...string) *peer {
 	t.Helper()
-	if rnacos.absent != "" {
-		t.Skip(rnacos.absent)
-	}
+	needPeer(t)
 	p := &peer{port: testserver.FreePort(t)}
 	grpc, console := strconv.Itoa(testserver.FreePort(t)), strconv.Itoa(testserver.FreePort(t))
 	p.env = append([]string{
@@ -66,12 +88,28 @@ func newPeer(t *testing.T, settings ...string) *peer {
 		"RNACOS_RAFT_NODE_ADDR=127.0.0.1:" + grpc,
 		"RNACOS_HTTP_WORKERS=2",
 		"RNACOS_ENABLE_METRICS=false",
+		"RUST_LOG=warn",
 	}, settings...)
+	p.ready = func() error {
+		_, err := p.call(http.MethodGet, "/health", nil)
+		return err
+	}
 	return p
 }
 
 // start runs it with an empty memory and returns when it is ready to serve.
 func (p *peer) start(t *testing.T) {
+	t.Helper()
+	for range startTries {
+		if p.tryStart(t) {
+			return
+		}
+	}
+	t.Fatalf("r-nacos panicked at each of %d starts", startTries)
+}
+
+// tryStart returns false where r-nacos panicked as it started.
+func (p *peer) tryStart(t *testing.T) (ok bool) {
 	t.Helper()
 	data := t.TempDir()
 	cmd := exec.Command(rnacos.binary)
@@ -83,10 +121,21 @@ func (p *peer) start(t *testing.T) {
 		case <-p.running.Exited():
 			return errors.New("r-nacos has ended")
 		default:
-			_, err := p.call(http.MethodGet, "/health", nil)
-			return err
 		}
+		switch output := p.running.Output(); {
+		case strings.Contains(output, "panicked"):
+			return nil
+		case !strings.Contains(output, "rnacos started"):
+			return errors.New("r-nacos is starting")
+		}
+		err := p.ready()
+		ok = err == nil
+		return err
 	})
+	if !ok {
+		p.kill()
+	}
+	return ok
 }
 
 // kill ends it at once, as a crash does.

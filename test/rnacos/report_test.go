@@ -47,7 +47,7 @@ func proves(t *testing.T, suite, rule string) {
 // provesRule notes the rule that a contract suite tries with this subtest.
 func provesRule(t *testing.T, suite string) {
 	t.Helper()
-	_, name, _ := strings.Cut(t.Name(), "/")
+	name := t.Name()[strings.LastIndex(t.Name(), "/")+1:]
 	proves(t, suite, strings.ReplaceAll(name, "_", " "))
 }
 
