@@ -99,6 +99,9 @@ func addRoute(e *gin.Engine, method, path string, handler gin.HandlerFunc) (err 
 		}
 	}()
 	e.Handle(method, path, handler)
+	if method == http.MethodGet {
+		e.HEAD(path, handler) // probes may ask without wanting the body
+	}
 	return nil
 }
 

@@ -73,6 +73,9 @@ func (a *App) Start(ctx context.Context) error {
 // Stop runs the stop hooks in reverse, all of them. The end of ctx cuts the
 // waits: deregistering is tried once all the same (A-R10).
 func (a *App) Stop(ctx context.Context) error {
+	if a.web != nil {
+		a.web.Retire()
+	}
 	return rootCause(a.hooks.run(ctx, a.stopGrace, a.fx.Stop))
 }
 

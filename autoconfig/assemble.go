@@ -213,6 +213,7 @@ type webServerParams struct {
 	Logger     *slog.Logger
 	// Management is there so that it listens first, whoever takes the web server.
 	Management *ManagementServer `optional:"true"`
+	Wrap       WrapListener      `optional:"true"`
 }
 
 // provideWebServer returns the constructor that puts the actuator on the engine,
@@ -225,7 +226,7 @@ func provideWebServer(b *boot, withActuator bool) any {
 			}
 		}
 		web := NewWebServer(WebServerOptions{
-			Properties: p.Server, Handler: p.Tracing.server(p.Engine, p.Actuator.serves), Listener: b.listener,
+			Properties: p.Server, Handler: p.Tracing.server(p.Engine, p.Actuator.serves), Listener: b.listener, Wrap: p.Wrap,
 			Publisher: p.Publisher, Logger: p.Loggers.Named(loggerWeb, p.Logger),
 			OnFailure: func(error) { _ = p.Shutdowner.Shutdown(fx.ExitCode(1)) },
 		})

@@ -252,3 +252,14 @@ func (f *failing) Fetch(ctx context.Context, id registry.ServiceID) (discovery.L
 	}
 	return f.Source.Fetch(ctx, id)
 }
+
+func TestActuator_HeadIsGetWithoutABody(t *testing.T) {
+	app := start(t, alone)
+	for path, want := range map[string]int{"": 200, "/liveness": 200, "/readiness": 200, "/other": 404} {
+		resp, err := http.Head("http://" + app.Addr().String() + "/actuator/health" + path)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, want, resp.StatusCode, path)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}

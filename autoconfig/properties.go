@@ -51,7 +51,12 @@ type ServerProperties struct {
 	ContextPath string `mapstructure:"context-path"`
 	// Shutdown is graceful (default) or immediate.
 	Shutdown ShutdownMode `mapstructure:"shutdown"`
-	// ShutdownTimeout bounds the graceful shutdown, 20s. Deregistration, drain and
+	// LameDuck is how long a graceful shutdown goes on accepting and answering
+	// before it stops to listen, 0s. Readiness is gone meanwhile, and every answer
+	// closes its connection. It is for servers that are found by their readiness
+	// or address; who registers has auto-registration.drain instead.
+	LameDuck time.Duration `mapstructure:"lame-duck"`
+	// ShutdownTimeout bounds the graceful shutdown after that, 20s. Deregistration, drain and
 	// this together should fit what an orchestrator waits, usually 30s.
 	ShutdownTimeout time.Duration `mapstructure:"shutdown-timeout"`
 }
@@ -73,7 +78,7 @@ func (p *ServerProperties) Validate() error {
 	if strings.ContainsAny(p.ContextPath, "?#*: ") {
 		errs = append(errs, errors.New("context-path: must be a plain path such as /shop"))
 	}
-	errs = append(errs, positive("shutdown-timeout", p.ShutdownTimeout))
+	errs = append(errs, positive("shutdown-timeout", p.ShutdownTimeout), notNegative("lame-duck", p.LameDuck))
 	return errors.Join(errs...)
 }
 

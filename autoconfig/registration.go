@@ -30,7 +30,7 @@ func (s *settings) serviceID() registry.ServiceID {
 func (s *settings) address() netaddr.Options {
 	d, u := &s.nacos.Discovery, s.inetutils
 	return netaddr.Options{
-		IP: d.IP, Interface: d.NetworkInterface, IPType: d.IPType,
+		IP: d.IP, Interface: d.NetworkInterface, ListenIP: s.server.Address, IPType: d.IPType,
 		PodIPEnv: u.PodIPEnv, IgnoredInterfaces: u.IgnoredInterfaces, PreferredNetworks: u.PreferredNetworks,
 		SiteLocalOnly: u.UseOnlySiteLocalInterfaces, DefaultIP: u.DefaultIPAddress,
 	}

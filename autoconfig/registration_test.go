@@ -72,14 +72,32 @@ func TestBR2_OneLogLineSaysWhyTheAddressWasChosen(t *testing.T) {
 		{"cloud.inetutils.pod-ip-env=MY_POD", "ip=192.0.2.2 interface=\"\" rule=pod-ip"},
 		{"cloud.nacos.discovery.network-interface=lo", "interface=lo rule=network-interface"},
 		{"cloud.inetutils.ignored-interfaces=.*", "ip=127.0.0.1 interface=\"\" rule=default-ip-address"},
+		{"server.address=127.0.0.9", "ip=127.0.0.9 interface=\"\" rule=listen-address"},
 	} {
 		key, value, _ := strings.Cut(c.property, "=")
 		t.Setenv("MY_POD", "192.0.2.2")
 		log, text := logTo()
-		template(t, ConfigYAML("application.name: orders\nserver: {address: 127.0.0.1, port: 0}\n"), log, Property(key, value))
+		template(t, ConfigYAML("application.name: orders\nserver: {port: 0}\n"), log, Property(key, value))
 		require.Equal(t, 1, text.count(`msg="address chosen`), c.property)
 		require.Contains(t, text.String(), c.rule)
 	}
+}
+
+// A key with a misspelt name is often the reason why another one is missing.
+func TestValidation_FailingStartTellsOfUnknownKeysToo(t *testing.T) {
+	log, text := logTo()
+	_, err := New(log, ConfigYAML("applikation: {name: g}\ncloud: {nacos: {discovery: {grup: x}}}\n"))
+	require.ErrorContains(t, err, "application.name: must be set")
+	require.Contains(t, text.String(), "nearest=application")
+	require.Contains(t, text.String(), "nearest=cloud.nacos.discovery.group")
+}
+
+func TestValidation_FailingStartTellsThatNoFileWasFound(t *testing.T) {
+	t.Chdir(t.TempDir())
+	log, text := logTo()
+	_, err := New(log)
+	require.ErrorContains(t, err, "application.name: must be set")
+	require.Contains(t, text.String(), "no configuration file")
 }
 
 func TestValidation_AcrossBlocksNamesKeyAndValue(t *testing.T) {
@@ -102,6 +120,22 @@ func TestValidation_AcrossBlocksNamesKeyAndValue(t *testing.T) {
 		"register-when": {
 			[]fx.Option{Property(auto+"register-when", "later")},
 			auto + `register-when: "later" allowed are ready, listening and manual (property)`,
+		},
+		"service name": {
+			[]fx.Option{Property("application.name", "bad name/")},
+			`application.name: "bad name/" must be a service name`,
+		},
+		"service with a group": {
+			[]fx.Option{Property("cloud.nacos.discovery.service", "A@@b")},
+			`cloud.nacos.discovery.service: "A@@b" must be a service name`,
+		},
+		"group": {
+			[]fx.Option{Property("cloud.nacos.discovery.group", "a@@b")},
+			`cloud.nacos.discovery.group: "a@@b" must be a group name`,
+		},
+		"cluster": {
+			[]fx.Option{Property("cloud.nacos.discovery.cluster-name", "x_y")},
+			`cloud.nacos.discovery.cluster-name: "x_y" must be a cluster name`,
 		},
 		"retry": {
 			[]fx.Option{Property("cloud.nacos.discovery.register-retry.max", "1ms")},

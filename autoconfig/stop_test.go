@@ -1,8 +1,10 @@
 package autoconfig
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/rollcall-go/rollcall/internal/testutil"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
@@ -102,6 +105,76 @@ func TestAR10_ASecondSignalCutsTheDrainAndTheWaitForRequests(t *testing.T) {
 	})
 }
 
+func TestAR10_ASecondSignalCutsTheLameDuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener, client := inMemory(t)
+		app := start(t, alone, listener, Property("server.lame-duck", "1h"))
+		began := time.Now()
+		stopped := stopping(app)
+		time.Sleep(3 * time.Second)
+		status, _ := getWith(t, client, "http://app/actuator/health/readiness")
+		require.Equal(t, http.StatusServiceUnavailable, status)
+		app.cut()
+		require.NoError(t, <-stopped)
+		require.Equal(t, 3*time.Second, time.Since(began))
+	})
+}
+
+func TestCase20_WhoIsAnsweredDuringTheStopIsSentAway(t *testing.T) {
+	for name, opts := range map[string][]fx.Option{
+		"drain":     {Backend(newFakeRegistry()), Property(auto+"drain", "10s")},
+		"lame duck": {Property("cloud.discovery.enabled", false), Property("server.lame-duck", "10s")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				listener, client := inMemory(t)
+				app := start(t, append(opts, ConfigYAML(quiet), listener, fx.Invoke(echoPath))...)
+				ask := func() (closes bool) {
+					resp, err := client.Get("http://app/echo/x")
+					require.NoError(t, err)
+					require.NoError(t, resp.Body.Close())
+					require.Equal(t, http.StatusOK, resp.StatusCode)
+					return resp.Close
+				}
+				require.False(t, ask())
+				stopped := stopping(app)
+				for range 9 {
+					time.Sleep(time.Second)
+					require.True(t, ask(), "a new connection is taken, for one request")
+				}
+				require.NoError(t, <-stopped)
+				_, err := client.Get("http://app/echo/x")
+				require.Error(t, err, "and none after that")
+			})
+		})
+	}
+}
+
+// TestCase20_TheLastConnectionIsAnswered: what was accepted before the listener
+// closed is answered, also when the request itself comes after that.
+func TestCase20_TheLastConnectionIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := testutil.NewListener()
+		app := start(t, alone, Listener(l), Property("server.lame-duck", "1s"), fx.Invoke(echoPath))
+		began := time.Now()
+		stopped := stopping(app)
+		time.Sleep(990 * time.Millisecond)
+		conn, err := l.Dial(t.Context(), "tcp", "")
+		require.NoError(t, err)
+		defer conn.Close()
+		time.Sleep(50 * time.Millisecond)
+		_, err = fmt.Fprint(conn, "GET /echo/x HTTP/1.1\r\nHost: app\r\n\r\n")
+		require.NoError(t, err)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.True(t, resp.Close)
+		require.NoError(t, <-stopped)
+		require.LessOrEqual(t, time.Since(began), 1500*time.Millisecond)
+	})
+}
+
 func TestAR10_AnExpiredContextStillDeregistersAndStopsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFakeRegistry()
@@ -159,6 +232,7 @@ func TestAR8_TheStopTimeoutCoversEveryStep(t *testing.T) {
 		"immediate":           {[]fx.Option{Property("server.shutdown", "immediate")}, 5 * time.Second},
 		"no registration":     {[]fx.Option{Property(auto+"enabled", false), Property(auto+"drain", "7s")}, 22 * time.Second},
 		"no discovery at all": {[]fx.Option{Property("cloud.discovery.enabled", false)}, 22 * time.Second},
+		"lame duck":           {[]fx.Option{Property("server.lame-duck", "4s")}, 29 * time.Second},
 		"no web server":       {[]fx.Option{Property("server.port", -1)}, 5 * time.Second},
 		"the user's own":      {[]fx.Option{fx.StopTimeout(time.Minute)}, time.Minute},
 	} {

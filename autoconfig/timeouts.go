@@ -18,7 +18,7 @@ func (s *settings) shutdownTime() time.Duration {
 	if !s.webServer().holds || s.server.Shutdown == ShutdownImmediate {
 		return 0
 	}
-	return s.server.ShutdownTimeout
+	return s.server.LameDuck + s.server.ShutdownTimeout
 }
 
 // stopTimeout is what all of a stop may take (A-R8). fx.StopTimeout exchanges it.

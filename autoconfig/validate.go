@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
 	"github.com/rollcall-go/rollcall/internal/nacosclient"
+	"github.com/rollcall-go/rollcall/internal/wire"
 )
 
 // validate adds the mistakes that only show when blocks are seen together, or
@@ -38,6 +39,7 @@ func (s *settings) validate(c *config.Config, ownBackend bool) {
 	if (s.nacosBackend(ownBackend).holds || ownBackend) && s.serviceID().Name == "" {
 		c.Problem("application.name", "must be set to register, or cloud.nacos.discovery.service; cloud.nacos.discovery.register-enabled: false only looks services up")
 	}
+	s.validateNames(c)
 	reportKeyed(c, s.autoOptions().Validate())
 	reportKeyed(c, s.address().Validate())
 }
@@ -52,6 +54,27 @@ func (s *settings) validateClients(c *config.Config) {
 			c.Problem("cloud.loadbalancer.clients."+id, "is the same service as "+first)
 		}
 		seen[folded] = id
+	}
+}
+
+// validateNames checks what a registry would refuse: the protocol allows few
+// characters in names.
+func (s *settings) validateNames(c *config.Config) {
+	d := &s.nacos.Discovery
+	name, key := d.Service, "cloud.nacos.discovery.service"
+	if name == "" {
+		name, key = s.application.Name, "application.name"
+	}
+	if name != "" {
+		if parsed, err := wire.ParseServiceName(name, ""); err != nil || parsed.Name != name {
+			c.Problem(key, "must be a service name: letters, digits and . _ : - (and @, but not doubled and not first)")
+		}
+	}
+	if parsed, err := wire.ParseServiceName("x", d.Group); d.Group != "" && (err != nil || parsed.Group != d.Group) {
+		c.Problem("cloud.nacos.discovery.group", "must be a group name: letters, digits and . _ : - (and @, but not doubled and not last)")
+	}
+	if _, err := wire.ParseCluster(d.ClusterName); d.ClusterName != "" && err != nil {
+		c.Problem("cloud.nacos.discovery.cluster-name", "must be a cluster name: letters, digits and -")
 	}
 }
 

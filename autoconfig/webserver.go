@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollcall-go/rollcall/registry"
@@ -34,6 +35,8 @@ type WebServerOptions struct {
 	// Listener is listened on instead of address and port, and closed with the
 	// server; nil opens one.
 	Listener net.Listener
+	// Wrap is put around the listener; nil for nothing.
+	Wrap WrapListener
 	// Publisher is told when the server listens; nil tells nobody.
 	Publisher registry.Publisher
 	// OnFailure is called once when the server ends without having been stopped;
@@ -42,6 +45,11 @@ type WebServerOptions struct {
 	// Logger is nil for silence.
 	Logger *slog.Logger
 }
+
+// WrapListener changes how the web server's connections are accepted, such as by
+// refusing some. It is called once, when the server starts. A module may provide
+// one in the graph.
+type WrapListener func(net.Listener) net.Listener
 
 // WebServer serves the engine. Start is called once and Stop after it; the other
 // methods are safe for concurrent use.
@@ -54,8 +62,11 @@ type WebServer struct {
 	cut    context.Context // done when a graceful shutdown must not wait longer
 	cutNow context.CancelFunc
 
-	mu   sync.Mutex
-	addr net.Addr
+	retired, closing atomic.Bool
+
+	mu       sync.Mutex
+	addr     net.Addr
+	listener *timedListener
 }
 
 // NewWebServer returns a server that does not listen yet.
@@ -64,17 +75,15 @@ func NewWebServer(o WebServerOptions) *WebServer {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	cut, cutNow := context.WithCancel(context.Background())
-	return &WebServer{
-		options: o, logger: o.Logger, cut: cut, cutNow: cutNow,
-		server: &http.Server{
-			Handler:           mount(o.Properties.contextPath(), o.Handler),
-			ReadHeaderTimeout: readHeaderTimeout,
-			IdleTimeout:       idleTimeout,
-			MaxHeaderBytes:    maxHeaderBytes,
-			ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
-		},
-		served: make(chan struct{}),
+	s := &WebServer{options: o, logger: o.Logger, cut: cut, cutNow: cutNow, served: make(chan struct{})}
+	s.server = &http.Server{
+		Handler:           s.sendAway(mount(o.Properties.contextPath(), o.Handler)),
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
 	}
+	return s
 }
 
 // Addr is where the server listens, with the port it really got; nil before it
@@ -92,10 +101,14 @@ func (s *WebServer) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name(), err)
 	}
+	if s.options.Wrap != nil {
+		ln = s.options.Wrap(ln)
+	}
+	timed := &timedListener{Listener: ln}
 	s.mu.Lock()
-	s.addr = ln.Addr()
+	s.addr, s.listener = ln.Addr(), timed
 	s.mu.Unlock()
-	go s.serve(ln)
+	go s.serve(timed)
 	s.logger.Info(s.name()+" listens", "address", ln.Addr().String(), "context-path", s.options.Properties.contextPath())
 	if s.options.Publisher == nil {
 		return nil
@@ -130,7 +143,7 @@ func (s *WebServer) listen(ctx context.Context) (net.Listener, error) {
 func (s *WebServer) serve(ln net.Listener) {
 	err := s.server.Serve(ln)
 	close(s.served)
-	if errors.Is(err, http.ErrServerClosed) {
+	if errors.Is(err, http.ErrServerClosed) || s.closing.Load() {
 		return
 	}
 	s.logger.Error(s.name()+" ended unexpectedly", "error", err)
@@ -139,7 +152,69 @@ func (s *WebServer) serve(ln net.Listener) {
 	}
 }
 
-// Stop ends the server as server.shutdown says and waits for its goroutine.
+// Retire begins the end: the server answers as before, and every answer has the
+// client close its connection, so that none is in use when the server stops. It
+// does not wait and can be called again.
+func (s *WebServer) Retire() { s.retired.Store(true) }
+
+// sendAway has the clients of a server that is about to stop close their
+// connections. What is to become another protocol is left alone.
+func (s *WebServer) sendAway(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.retired.Load() && r.Header.Get("Upgrade") == "" {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// lastCall is how long a connection that was accepted just before the end has
+// for its request: http.Server.Shutdown drops what was not read when it began.
+const lastCall = 100 * time.Millisecond
+
+// stopListening accepts no more connections and lets the last ones that were
+// accepted say what they want.
+func (s *WebServer) stopListening(ctx context.Context) {
+	s.mu.Lock()
+	listener := s.listener
+	s.mu.Unlock()
+	s.closing.Store(true)
+	_ = listener.Close() // it is no longer used, whatever is wrong with it
+	<-s.served
+	if last := listener.accepted.Load(); last != nil {
+		s.wait(ctx, lastCall-time.Since(*last))
+	}
+}
+
+// wait returns when the time is over, or there is none for waiting.
+func (s *WebServer) wait(ctx context.Context, d time.Duration) {
+	over := time.NewTimer(d)
+	defer over.Stop()
+	select {
+	case <-over.C:
+	case <-ctx.Done():
+	case <-s.cut.Done():
+	}
+}
+
+// timedListener knows when the last connection was accepted.
+type timedListener struct {
+	net.Listener
+	accepted atomic.Pointer[time.Time]
+}
+
+// Accept implements net.Listener.
+func (l *timedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		now := time.Now()
+		l.accepted.Store(&now)
+	}
+	return conn, err
+}
+
+// Stop ends the server as server.shutdown says and waits for its goroutine. A
+// graceful end begins with server.lame-duck, in which everything is answered.
 // Requests that outlast the graceful time are cut, which is logged, not an
 // error: the application ends either way. A server that never listened is
 // stopped.
@@ -148,6 +223,9 @@ func (s *WebServer) Stop(ctx context.Context) error {
 		return nil
 	}
 	if s.options.Properties.Shutdown == ShutdownGraceful {
+		s.Retire()
+		s.wait(ctx, s.options.Properties.LameDuck)
+		s.stopListening(ctx)
 		ctx, cancel := context.WithTimeout(ctx, s.options.Properties.ShutdownTimeout)
 		defer cancel()
 		release := context.AfterFunc(s.cut, cancel)
@@ -162,7 +240,7 @@ func (s *WebServer) Stop(ctx context.Context) error {
 	return err
 }
 
-// Cut ends the wait of a graceful shutdown, now or when it begins.
+// Cut ends the waits of a graceful shutdown, now or when it begins.
 func (s *WebServer) Cut() { s.cutNow() }
 
 // mount returns a handler that takes the context path off each path and answers

@@ -62,6 +62,20 @@ func TestQuickstart_ServesUntilItIsInterrupted(t *testing.T) {
 	require.NoError(t, cmd.Wait(), "%s", out)
 }
 
+func TestQuickstart_InterruptedStoryDidNotHold(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), build(t, "quickstart"), "--once")
+	out := &output{}
+	cmd.Stdout, cmd.Stderr = out, out
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "leaves politely") },
+		20*time.Second, 20*time.Millisecond, "%s", out)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+	require.Error(t, cmd.Wait())
+	require.Equal(t, 1, cmd.ProcessState.ExitCode())
+	require.Contains(t, out.String(), "interrupted")
+}
+
 func TestPlain_RegistersCallsAndLeaves(t *testing.T) {
 	t.Parallel()
 	registry := startRegistry(t)

@@ -321,6 +321,9 @@ func (a *AutoServiceRegistration) callRegister(ctx context.Context, r Registrati
 	err = guard("register "+r.Service.String()+" at "+r.Address(), func() error { return a.registry.Register(ctx, r.clone()) })
 	a.mu.Lock()
 	a.live = err == nil && a.reached
+	if errors.Is(err, ErrInvalidRegistration) {
+		a.reached = false // it was refused, so there is nothing to take back
+	}
 	a.mu.Unlock()
 	return r, err
 }

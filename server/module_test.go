@@ -62,6 +62,7 @@ func start(t *testing.T, opts ...fx.Option) *running {
 		autoconfig.ConfigYAML("{}"),
 		autoconfig.Property("server.port", 0),
 		autoconfig.Property("server.address", "127.0.0.1"),
+		autoconfig.Property("server.lame-duck", "0s"),
 		autoconfig.Logger(slog.New(slog.NewTextHandler(log, nil))),
 	}, opts...)...)
 	require.NoError(t, err)

@@ -16,6 +16,8 @@ type Properties struct {
 	Naming NamingProperties `mapstructure:"naming"`
 	// Push says whom the server may send UDP datagrams to.
 	Push PushProperties `mapstructure:"push"`
+	// Connections bounds what one client can hold of the web server.
+	Connections ConnectionProperties `mapstructure:"connections"`
 	// Core is read for one thing alone: not to run open where it was to be closed.
 	Core CoreProperties `mapstructure:"core"`
 }
@@ -31,6 +33,13 @@ type AuthProperties struct {
 	// Enabled asks for authentication, false. True stops the start, since this
 	// server has none yet.
 	Enabled bool `mapstructure:"enabled"`
+}
+
+// ConnectionProperties is the block nacos.connections.
+type ConnectionProperties struct {
+	// PerAddress bounds the open connections from one IP address, 1024; who opens
+	// more is answered 503. 0 is no bound, as for clients behind one proxy.
+	PerAddress int `mapstructure:"per-address"`
 }
 
 // NamingProperties is the block nacos.naming.
@@ -71,7 +80,7 @@ type PushProperties struct {
 
 // DefaultProperties returns the defaults of the block nacos.
 func DefaultProperties() Properties {
-	return Properties{Naming: NamingProperties{
+	return Properties{Connections: ConnectionProperties{PerAddress: 1024}, Naming: NamingProperties{
 		ExpireInstance: true,
 		EmptyService: EmptyServiceProperties{
 			AutoClean: true,
@@ -91,6 +100,9 @@ func (p *Properties) Validate() error {
 	}
 	if p.Naming.EmptyService.Clean.PeriodTimeMS < 1 {
 		errs = append(errs, errors.New("naming.empty-service.clean.period-time-ms: must be 1 or more"))
+	}
+	if p.Connections.PerAddress < 0 {
+		errs = append(errs, errors.New("connections.per-address: must not be negative"))
 	}
 	if p.Push.Address != "" {
 		if _, err := netip.ParseAddr(p.Push.Address); err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"runtime/debug"
 	"testing"
 	"time"
@@ -21,7 +22,9 @@ func read(t *testing.T, opts ...fx.Option) (Properties, autoconfig.ServerPropert
 	app, err := autoconfig.New(append([]fx.Option{Module, fx.Populate(&p, &web, &store)}, opts...)...)
 	if err == nil {
 		require.NoError(t, app.Start(t.Context()))
-		require.NoError(t, app.Stop(t.Context()))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // waits for nothing
+		require.NoError(t, app.Stop(ctx))
 	}
 	return p, web, err
 }
@@ -58,6 +61,7 @@ func TestProperties_MistakesStopTheStart(t *testing.T) {
 		"nacos: {push: {address: localhost}}":                               "nacos.push.address",
 		"nacos: {naming: {empty-service: {clean: {period-time-ms: 0}}}}":    "nacos.naming.empty-service.clean.period-time-ms",
 		"nacos: {naming: {empty-service: {clean: {initial-delay-ms: -1}}}}": "nacos.naming.empty-service.clean.initial-delay-ms",
+		"nacos: {connections: {per-address: -1}}":                           "nacos.connections.per-address",
 		"nacos: {naming: {expireInstance: perhaps}}":                        "nacos.naming.expireInstance",
 	} {
 		_, _, err := read(t, autoconfig.ConfigYAML(yaml))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -162,8 +163,12 @@ func orderRoutes(engine *gin.Engine, client *loadbalance.HTTPClient) {
 	})
 }
 
-// process is the user-service in a process of its own.
-type process struct{ cmd *exec.Cmd }
+// process is the user-service in a process of its own. It lives no longer than
+// this one: at the end of its standard input it leaves.
+type process struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+}
 
 func startChild(registry string, verbose bool) (*process, error) {
 	self, err := os.Executable()
@@ -176,10 +181,14 @@ func startChild(registry string, verbose bool) (*process, error) {
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting user-service in a process of its own: %w", err)
 	}
-	return &process{cmd: cmd}, nil
+	return &process{cmd: cmd, stdin: stdin}, nil
 }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
@@ -196,9 +205,7 @@ func (p *process) terminate() {
 	if p == nil || p.cmd.ProcessState != nil {
 		return
 	}
-	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
-		return
-	}
+	_ = p.stdin.Close() // one that has ended has closed it
 	timer := time.AfterFunc(stopTimeout, func() { _ = p.cmd.Process.Kill() })
 	defer timer.Stop()
 	_ = p.cmd.Wait() // a late one is killed by the timer
@@ -211,6 +218,14 @@ func runChild(ctx context.Context, registry string, verbose bool) error {
 	if err != nil {
 		return err
 	}
-	<-ctx.Done()
+	orphaned := make(chan struct{})
+	go func() { // ends with the process
+		defer close(orphaned)
+		_, _ = io.Copy(io.Discard, os.Stdin) // however it ends, it has
+	}()
+	select {
+	case <-ctx.Done():
+	case <-orphaned:
+	}
 	return carl.stop()
 }

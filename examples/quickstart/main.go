@@ -26,7 +26,10 @@ func main() {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *once, *verbose, *child); err != nil && !errors.Is(err, context.Canceled) {
+	if err := run(ctx, *once, *verbose, *child); err != nil {
+		if ctx.Err() != nil { // whatever did not hold, did not because of that
+			err = errors.New("interrupted before the story had ended")
+		}
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
 		os.Exit(1)
 	}

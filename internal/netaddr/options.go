@@ -38,6 +38,10 @@ type Options struct {
 	// Interface is the name of the interface to take the address from, even if
 	// it is down, loopback or point-to-point. "" scans all.
 	Interface string
+	// ListenIP is the address that the web server listens on, when it is one
+	// address and not all: nobody can reach another one. An IP literal; anything
+	// else, the unspecified address included, leaves the choice to the scan.
+	ListenIP string
 	// IPType is IPv4, IPv6 (which falls back to IPv4 with a warning) or "", which
 	// takes IPv4 where there is one and reports an IPv6 address beside it.
 	IPType string

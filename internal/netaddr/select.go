@@ -13,6 +13,7 @@ const (
 	RuleIP        = "ip"
 	RulePodIP     = "pod-ip"
 	RuleInterface = "network-interface"
+	RuleListen    = "listen-address"
 	RuleScan      = "scan"
 	RuleDefault   = "default-ip-address"
 )
@@ -46,8 +47,8 @@ type Rejected struct {
 }
 
 // Select chooses an address by the first rule that gives one: the explicit IP,
-// the environment variable, the named interface, the scan, the default (rules
-// B-R1 and B-R2, client case 2).
+// the environment variable, the named interface, the one address that is listened
+// on, the scan, the default (rules B-R1 and B-R2, client case 2).
 //
 // The scan looks at interfaces by ascending index and at the addresses of each
 // in the system's order, and takes the first that passes. Preferred networks
@@ -75,6 +76,10 @@ func Select(o Options, lister Lister) (Choice, error) {
 	if r.Interface != "" {
 		err := r.named(&choice, interfaces)
 		return choice, err
+	}
+	if addr, err := parseAddr(r.ListenIP); err == nil {
+		choice.IP, choice.Rule = addr.String(), RuleListen
+		return choice, nil
 	}
 	r.scan(&choice, interfaces)
 	return choice, nil

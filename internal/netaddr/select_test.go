@@ -104,6 +104,21 @@ func TestCase02_AddressSelection(t *testing.T) {
 			want:   want{"10.9.0.1", "", "", netaddr.RulePodIP},
 		},
 		{
+			name: "listening on one address", machine: host(),
+			change: func(o *netaddr.Options) { o.ListenIP = "127.0.0.1" },
+			want:   want{"127.0.0.1", "", "", netaddr.RuleListen},
+		},
+		{
+			name: "listening on all", machine: host(),
+			change: func(o *netaddr.Options) { o.ListenIP = "0.0.0.0" },
+			want:   want{"192.168.7.20", "[2001:db8::20]", "eth0", scan},
+		},
+		{
+			name: "POD_IP wins over listening on one address", machine: host(),
+			change: func(o *netaddr.Options) { o.ListenIP, o.LookupEnv = "127.0.0.1", env("POD_IP", "10.9.0.1") },
+			want:   want{"10.9.0.1", "", "", netaddr.RulePodIP},
+		},
+		{
 			name: "the variable has another name", machine: host(),
 			change: func(o *netaddr.Options) { o.PodIPEnv, o.LookupEnv = "MY_IP", env("MY_IP", "10.9.0.1") },
 			want:   want{"10.9.0.1", "", "", netaddr.RulePodIP},

@@ -20,6 +20,7 @@ const (
 	AgentCSharp
 	AgentC
 	AgentDNS
+	AgentPython
 )
 
 // Agent is the client as its header names it (Nacos HTTP v1: agent detection).
@@ -46,6 +47,7 @@ func ParseAgent(userAgent, clientVersion string) Agent {
 		{"Nacos-C-Client", AgentC},
 		{"vip-client4cpp", AgentC},
 		{"Nacos-DNS", AgentDNS},
+		{"Nacos-Python-Client", AgentPython},
 	} {
 		if strings.HasPrefix(userAgent, known.prefix) {
 			_, version, _ := strings.Cut(userAgent, ":v")
@@ -97,4 +99,17 @@ func (a Agent) AtLeast(v [3]int) bool { return slices.Compare(a.Version[:], v[:]
 // this client: Java from 1.0.0 on, which is also what Node calls itself.
 func (a Agent) GroupedNames() bool {
 	return a.Kind == AgentJava && a.AtLeast([3]int{1, 0, 0})
+}
+
+// UpdatesItself says whether an update from this client is about the instance
+// that it registered itself. Java clients have a service of their own for
+// operators, and consoles and tools name no SDK; the other SDKs know updating
+// only as registering anew.
+func (a Agent) UpdatesItself() bool {
+	switch a.Kind {
+	case AgentGo, AgentPython, AgentCSharp, AgentC:
+		return true
+	default:
+		return false
+	}
 }

@@ -20,7 +20,7 @@ func TestParseAgent(t *testing.T) {
 		"Nacos-C-Client:v1.0.12":            {AgentC, [3]int{1, 0, 12}},
 		"vip-client4cpp:v1.0.13":            {AgentC, [3]int{1, 0, 13}},
 		"Nacos-DNS:v1.0.1":                  {AgentDNS, [3]int{1, 0, 1}},
-		"Nacos-Python-Client:v0.1.16":       {},
+		"Nacos-Python-Client:v0.1.16":       {AgentPython, [3]int{0, 1, 16}},
 		"Nacos-Server:v1.4.1":               {},
 		"Nacos-SDK-Java:v1.0.0":             {},
 		"nacos-java-client:v1.4.1":          {},

@@ -50,7 +50,7 @@ type beatDocument struct {
 func ParseBeat(text string) (*Beat, error) {
 	d := beatDocument{Ephemeral: true}
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		return nil, BadRequestf("beat format incorrect: %s", err)
+		return nil, BadRequestf("beat format incorrect: %s", ExplainJSON(err))
 	}
 	if err := CheckPort(int(d.Port)); err != nil {
 		return nil, err

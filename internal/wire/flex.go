@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The flex types decode what SDKs and servers of other languages really send: a
@@ -29,6 +30,15 @@ func (n *flexInt) UnmarshalJSON(b []byte) error {
 	}
 	*n = flexInt(i)
 	return nil
+}
+
+// milliseconds returns the number as a duration, 0 for what is none.
+func (n flexInt) milliseconds() time.Duration {
+	const most = flexInt(math.MaxInt64 / time.Millisecond)
+	if n < 0 || n > most {
+		return 0
+	}
+	return time.Duration(n) * time.Millisecond
 }
 
 // flexFloat is a finite number, also as a string; null leaves it as it is.

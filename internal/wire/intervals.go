@@ -65,3 +65,11 @@ func IntervalsFrom(metadata map[string]string) (iv Intervals, ignored []string) 
 	}
 	return iv, ignored
 }
+
+// append appends the times as members of a JSON object, in milliseconds and under
+// Nacos' names, each with a comma before it.
+func (iv Intervals) append(dst []byte) []byte {
+	dst = strconv.AppendInt(append(dst, `,"instanceHeartBeatInterval":`...), iv.Beat.Milliseconds(), 10)
+	dst = strconv.AppendInt(append(dst, `,"instanceHeartBeatTimeOut":`...), iv.Timeout.Milliseconds(), 10)
+	return strconv.AppendInt(append(dst, `,"ipDeleteTimeout":`...), iv.Delete.Milliseconds(), 10)
+}

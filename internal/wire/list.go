@@ -26,6 +26,9 @@ type Host struct {
 	ClusterName string
 	ServiceName string
 	Ephemeral   bool
+	// Intervals are the effective times (server case SB-07); the last members,
+	// which a list of Nacos has not. The zero value leaves them out.
+	Intervals Intervals
 }
 
 // Append appends the host as JSON, members in the order of Nacos, metadata keys
@@ -43,6 +46,9 @@ func (h *Host) Append(dst []byte) []byte {
 	dst = appendString(append(dst, `,"clusterName":`...), h.ClusterName)
 	dst = appendString(append(dst, `,"serviceName":`...), h.ServiceName)
 	dst = strconv.AppendBool(append(dst, `,"ephemeral":`...), h.Ephemeral)
+	if h.Intervals != (Intervals{}) {
+		dst = h.Intervals.append(dst)
+	}
 	return append(dst, '}')
 }
 
@@ -111,9 +117,19 @@ func (e EncodedList) Size() int { return len(e.head) + len(e.tail) }
 // Append appends the whole reply.
 func (e EncodedList) Append(dst []byte, cacheMillis, lastRefTime int64) []byte {
 	dst = slices.Grow(dst, e.Size()+64)
-	dst = strconv.AppendInt(append(dst, e.head...), cacheMillis, 10)
-	dst = strconv.AppendInt(append(dst, `,"lastRefTime":`...), lastRefTime, 10)
-	return append(dst, e.tail...)
+	return append(appendVarying(append(dst, e.head...), cacheMillis, lastRefTime), e.tail...)
+}
+
+// Parts returns the reply in three pieces, to be sent one after another. Head and
+// tail are shared by all replies and nobody changes them; only the few bytes
+// between them are new.
+func (e EncodedList) Parts(cacheMillis, lastRefTime int64) (head, varying, tail []byte) {
+	return e.head, appendVarying(make([]byte, 0, 64), cacheMillis, lastRefTime), e.tail
+}
+
+func appendVarying(dst []byte, cacheMillis, lastRefTime int64) []byte {
+	dst = strconv.AppendInt(dst, cacheMillis, 10)
+	return strconv.AppendInt(append(dst, `,"lastRefTime":`...), lastRefTime, 10)
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -145,6 +161,9 @@ type hostDocument struct {
 	ClusterName string    `json:"clusterName"`
 	ServiceName string    `json:"serviceName"`
 	Ephemeral   *flexBool `json:"ephemeral"`
+	Beat        flexInt   `json:"instanceHeartBeatInterval"`
+	Timeout     flexInt   `json:"instanceHeartBeatTimeOut"`
+	Delete      flexInt   `json:"ipDeleteTimeout"`
 }
 
 func (d *hostDocument) host() Host {
@@ -152,6 +171,7 @@ func (d *hostDocument) host() Host {
 		IP: d.IP, Port: int(d.Port), Valid: bool(d.Valid), Marked: bool(d.Marked), InstanceID: d.InstanceID,
 		Metadata: d.Metadata, Healthy: orTrue(d.Healthy), Enabled: orTrue(d.Enabled), Ephemeral: orTrue(d.Ephemeral),
 		Weight: 1, ClusterName: d.ClusterName, ServiceName: d.ServiceName,
+		Intervals: Intervals{Beat: d.Beat.milliseconds(), Timeout: d.Timeout.milliseconds(), Delete: d.Delete.milliseconds()},
 	}
 	if d.Weight != nil {
 		h.Weight = *d.Weight

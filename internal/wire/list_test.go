@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -40,6 +41,9 @@ type plainHost struct {
 	ClusterName string            `json:"clusterName"`
 	ServiceName string            `json:"serviceName"`
 	Ephemeral   bool              `json:"ephemeral"`
+	Beat        int64             `json:"instanceHeartBeatInterval"`
+	Timeout     int64             `json:"instanceHeartBeatTimeOut"`
+	Delete      int64             `json:"ipDeleteTimeout"`
 }
 
 type plainList struct {
@@ -58,6 +62,9 @@ type plainList struct {
 
 func TestServiceList_IsWhatEncodingJSONWouldSay(t *testing.T) {
 	texts, metadata := rapid.String(), rapid.MapOfN(rapid.String(), rapid.String(), 0, 20)
+	millis := func(t *rapid.T, name string) time.Duration {
+		return time.Duration(rapid.Int64Range(1000, 86_400_000).Draw(t, name)) * time.Millisecond
+	}
 	hosts := rapid.Custom(func(t *rapid.T) Host {
 		healthy := rapid.Bool().Draw(t, "healthy")
 		return Host{
@@ -65,6 +72,7 @@ func TestServiceList_IsWhatEncodingJSONWouldSay(t *testing.T) {
 			Marked: rapid.Bool().Draw(t, "marked"), InstanceID: texts.Draw(t, "id"), Metadata: metadata.Draw(t, "metadata"),
 			Enabled: rapid.Bool().Draw(t, "enabled"), Weight: rapid.Float64Range(0, 10000).Draw(t, "weight"),
 			ClusterName: texts.Draw(t, "cluster"), ServiceName: texts.Draw(t, "service"), Ephemeral: rapid.Bool().Draw(t, "ephemeral"),
+			Intervals: Intervals{Beat: millis(t, "beat"), Timeout: millis(t, "timeout"), Delete: millis(t, "delete")},
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
@@ -83,6 +91,7 @@ func TestServiceList_IsWhatEncodingJSONWouldSay(t *testing.T) {
 			plain.Hosts = append(plain.Hosts, plainHost{
 				h.IP, h.Port, h.Valid, h.Healthy, h.Marked, h.InstanceID, h.Metadata, h.Enabled, Float(h.Weight),
 				h.ClusterName, h.ServiceName, h.Ephemeral,
+				h.Intervals.Beat.Milliseconds(), h.Intervals.Timeout.Milliseconds(), h.Intervals.Delete.Milliseconds(),
 			})
 		}
 		got := EncodeList(l, slices.Values(l.Hosts)).Append(nil, l.CacheMillis, l.LastRefTime)

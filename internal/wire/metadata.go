@@ -21,7 +21,7 @@ func ParseMetadata(text string) (map[string]string, error) {
 	if text[0] == '{' || text[0] == '[' || json.Valid([]byte(text)) {
 		var m flexMap
 		if err := json.Unmarshal([]byte(text), &m); err != nil {
-			return nil, badMetadata(text, err.Error())
+			return nil, badMetadata(text, ExplainJSON(err))
 		}
 		return m, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -83,7 +84,7 @@ func (r *Registry) Register(ctx context.Context, reg registry.Registration) erro
 	reg, key := r.normalize(reg)
 	interval, err := r.check(reg)
 	if err != nil {
-		return fmt.Errorf("register: %w", err)
+		return fmt.Errorf("register: %w: %w", registry.ErrInvalidRegistration, err)
 	}
 	ctx, s, leave, err := r.enter(ctx, key)
 	if err != nil {
@@ -98,7 +99,7 @@ func (r *Registry) Register(ctx context.Context, reg registry.Registration) erro
 		}
 	}
 	if err := r.client.Register(ctx, reg); err != nil {
-		return fmt.Errorf("register %s: %w", describe(reg), r.explain(err))
+		return fmt.Errorf("register %s: %w", describe(reg), refused(r.explain(err)))
 	}
 	if err := r.keep(s, newKeeper(r, s, key, reg, interval)); err != nil {
 		return fmt.Errorf("register %s: %w", describe(reg), err)
@@ -292,6 +293,16 @@ func (r *Registry) normalize(reg registry.Registration) (registry.Registration, 
 func (r *Registry) explain(err error) error {
 	if errors.Is(err, nacosclient.ErrClosed) || r.ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", registry.ErrClosed, err)
+	}
+	return err
+}
+
+// refused marks an answer that will be the same next time: what was sent is
+// wrong, or of a kind that the registry does not offer.
+func refused(err error) error {
+	var answer *nacosclient.Error
+	if errors.As(err, &answer) && (answer.Status == http.StatusBadRequest || answer.Status == http.StatusNotImplemented) {
+		return fmt.Errorf("%w: %w", registry.ErrInvalidRegistration, err)
 	}
 	return err
 }

@@ -117,8 +117,10 @@ func TestCase23_ARefusedPersistentInstanceIsAnError(t *testing.T) {
 		r, client := realServer(t)
 		persistent := registration()
 		persistent.Ephemeral = false
-		require.ErrorContains(t, r.Register(t.Context(), persistent), "nothing was stored")
-		_, err := r.Status(t.Context(), persistent)
+		err := r.Register(t.Context(), persistent)
+		require.ErrorContains(t, err, "nothing was stored")
+		require.ErrorIs(t, err, registry.ErrInvalidRegistration, "trying again is of no use")
+		_, err = r.Status(t.Context(), persistent)
 		require.ErrorIs(t, err, registry.ErrNotFound)
 		require.Empty(t, list(t, client, persistent.Service))
 	})

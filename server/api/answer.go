@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sync"
+	"strconv"
 
 	"github.com/gin-gonic/gin"
 )
@@ -17,8 +17,8 @@ type answer struct {
 	status      int
 	contentType []string
 	body        []byte
-	// pooled is where the body goes back to when it was sent; nil for none.
-	pooled *sync.Pool
+	// more follows the body. Answers that share memory are not joined for sending.
+	more [2][]byte
 }
 
 // The header values are shared by all answers; nobody changes them.
@@ -59,15 +59,17 @@ func write(c *gin.Context, status int, a answer) {
 		c.Writer.WriteHeaderNow()
 		return
 	}
+	if a.more[0] != nil { // otherwise the web server counts itself
+		h.Set("Content-Length", strconv.Itoa(len(a.body)+len(a.more[0])+len(a.more[1])))
+	}
 	// The client may be gone; there is nobody left to tell.
-	_, _ = c.Writer.Write(a.body)
-	if a.pooled != nil && cap(a.body) <= maxPooled {
-		a.pooled.Put(&a.body)
+	_, err := c.Writer.Write(a.body)
+	for _, part := range a.more {
+		if err == nil && part != nil {
+			_, err = c.Writer.Write(part)
+		}
 	}
 }
-
-// maxPooled bounds what a pool keeps for a rare large answer.
-const maxPooled = 1 << 20
 
 // handler makes a route's gin handler: gate, parameters, answer or error.
 func (a *API) handler(r Route) gin.HandlerFunc {

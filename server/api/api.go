@@ -3,7 +3,7 @@ package api
 import (
 	"errors"
 	"log/slog"
-	"sync"
+	"net/http"
 
 	"github.com/gin-gonic/gin"
 
@@ -43,7 +43,6 @@ type API struct {
 	push     Pusher
 	ready    func() bool
 	logger   *slog.Logger
-	buffers  sync.Pool // of *[]byte, for lists
 }
 
 // New returns an API; [API.Mount] puts it on an engine.
@@ -73,6 +72,10 @@ func (a *API) Mount(engine *gin.Engine) {
 		h := a.handler(r)
 		engine.Handle(r.Method, r.Path, h)
 		engine.Handle(r.Method, r.Path+"/", h)
+		if r.Head {
+			engine.Handle(http.MethodHead, r.Path, h)
+			engine.Handle(http.MethodHead, r.Path+"/", h)
+		}
 	}
 	engine.NoRoute(a.noRoute)
 }

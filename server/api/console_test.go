@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,23 @@ func TestSB24_Health(t *testing.T) {
 	f.want("503 Naming is not in readiness: the server is starting or stopping", "GET /v1/console/health/readiness")
 	f.want("200 OK", "GET /v1/console/health/liveness")
 	f.wantStatus(200, "GET instance/list", "serviceName", "s")
+}
+
+func TestSB24_HeadOfHealthIsGetWithoutABody(t *testing.T) {
+	f := newFixture(t)
+	server := httptest.NewServer(f.engine)
+	defer server.Close()
+	head := func(probe string) int {
+		resp, err := server.Client().Head(server.URL + "/v1/console/health/" + probe)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		return resp.StatusCode
+	}
+	require.Equal(t, 200, head("liveness"))
+	require.Equal(t, 200, head("readiness"))
+	f.want("200 ok", "PUT operator/switches", "entry", "overriddenServerStatus", "value", "DOWN")
+	require.Equal(t, 200, head("liveness"))
+	require.Equal(t, 503, head("readiness"))
 }
 
 func TestConsole_Namespaces(t *testing.T) {

@@ -88,6 +88,10 @@ func (a *API) noRoute(c *gin.Context) {
 	case within(path, "/v1/cs"):
 		writeError(c, http.StatusNotImplemented,
 			"this is a service registry and not a configuration server; it keeps no configuration", uri)
+	case within(path, "/v1/core"), within(path, "/v1/console"), within(path, "/v1/auth"):
+		writeError(c, http.StatusNotImplemented, "this part of Nacos is not offered: "+c.Request.Method+":"+uri, uri)
+	case within(path, "/v2"), within(path, "/v3"):
+		writeError(c, http.StatusNotImplemented, "the HTTP API of Nacos 2 and 3 is not offered; clients of Nacos 1 use /v1", uri)
 	default:
 		writeError(c, http.StatusNotFound, "No message available", uri)
 	}

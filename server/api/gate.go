@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -49,14 +50,16 @@ func (a *API) gate(c *gin.Context) bool {
 }
 
 // fullURI is path and query with a question mark between them in any case, as
-// the prefixes of limitedUrlMap expect it, and one slash at the beginning.
+// the prefixes of limitedUrlMap expect it. The path, context path included, is
+// in its one normal form, so that no other spelling of a limited path passes: no
+// escapes, single slashes, none at the end.
 func fullURI(r *http.Request) string {
-	uri := r.RequestURI
-	for strings.HasPrefix(uri, "//") {
-		uri = uri[1:]
+	path, query, _ := strings.Cut(r.RequestURI, "?")
+	if u, err := url.ParseRequestURI(path); err == nil {
+		path = u.Path // of the absolute form too
 	}
-	if !strings.Contains(uri, "?") {
-		uri += "?"
+	for strings.Contains(path, "//") {
+		path = strings.ReplaceAll(path, "//", "/")
 	}
-	return uri
+	return strings.TrimSuffix(path, "/") + "?" + query
 }

@@ -67,8 +67,10 @@ func (a *API) registerInstance(c *call) (answer, error) {
 	return ok, a.store.Register(k, r)
 }
 
-// updateInstance is an operator's change. A Java client's must name what exists;
-// for everyone else it creates what does not (Nacos HTTP v1: update).
+// updateInstance replaces all values of an instance. An SDK that changes what it
+// registered itself registers anew; from everyone else it is an operator's
+// change. A Java client's must name what exists; for the others it creates what
+// does not (Nacos HTTP v1: update).
 func (a *API) updateInstance(c *call) (answer, error) {
 	k, r, err := c.registration()
 	if err != nil {
@@ -77,7 +79,21 @@ func (a *API) updateInstance(c *call) (answer, error) {
 	if a.persistent(c) {
 		return answer{}, errPersistent
 	}
-	return ok, a.store.Update(k, r, c.agent().GroupedNames())
+	agent := c.agent()
+	if agent.UpdatesItself() {
+		return ok, a.store.Register(k, r)
+	}
+	return ok, a.store.Update(k, r, c.given(), agent.GroupedNames())
+}
+
+// given says which values of a registration the request names.
+func (c *call) given() naming.Given {
+	return naming.Given{
+		Weight:   c.Get("weight") != "",
+		Enabled:  c.Get("enabled", "enable") != "",
+		Metadata: c.Get("metadata") != "",
+		App:      c.Get("app") != "",
+	}
 }
 
 func (a *API) patchInstance(c *call) (answer, error) {
@@ -170,8 +186,13 @@ func (a *API) instanceDetail(c *call) (answer, error) {
 		Healthy     bool              `json:"healthy"`
 		InstanceID  string            `json:"instanceId"`
 		Metadata    map[string]string `json:"metadata"`
+		// The effective times, which Nacos shows in its console only (SB-07).
+		Beat    int64 `json:"instanceHeartBeatInterval"`
+		Timeout int64 `json:"instanceHeartBeatTimeOut"`
+		Delete  int64 `json:"ipDeleteTimeout"`
 	}{
 		k.ServiceName.String(), in.IP, in.Port, in.Cluster,
 		wire.Float(in.Weight), in.Healthy, in.ID, in.Metadata,
+		in.Intervals.Beat.Milliseconds(), in.Intervals.Timeout.Milliseconds(), in.Intervals.Delete.Milliseconds(),
 	})
 }

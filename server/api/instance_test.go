@@ -43,7 +43,8 @@ func TestSB02_IPv6(t *testing.T) {
 		f.want(`200 {"clientBeatInterval":5000,"code":10200,"lightBeatEnabled":true}`,
 			"PUT instance/beat", "serviceName", "six", "ip", "2001:db8::5", "port", "7001")
 		f.want(`200 {"service":"DEFAULT_GROUP@@six","ip":"2001:db8::5","port":7001,"clusterName":"DEFAULT","weight":2.0,`+
-			`"healthy":true,"instanceId":"2001:db8::5#7001#DEFAULT#DEFAULT_GROUP@@six","metadata":{}}`,
+			`"healthy":true,"instanceId":"2001:db8::5#7001#DEFAULT#DEFAULT_GROUP@@six","metadata":{},`+
+			`"instanceHeartBeatInterval":5000,"instanceHeartBeatTimeOut":15000,"ipDeleteTimeout":30000}`,
 			"GET instance", "serviceName", "six", "ip", "[2001:DB8::5]", "port", "7001")
 		f.want("200 ok", "POST instance", "serviceName", "six", "ip", "2001:0db8:0:0:0:0:0:5", "port", "7001")
 		require.Len(t, f.hosts("serviceName", "six"), 1)
@@ -185,6 +186,43 @@ func TestUpdate_JavaMustNameWhatExists(t *testing.T) {
 	})
 }
 
+func TestUpdate_OfAnSDKIsItsOwnRegistration(t *testing.T) {
+	bothWays(t, func(t *testing.T, f *fixture) {
+		at := []string{"serviceName", "own", "ip", "192.0.2.62", "port", "80"}
+		for _, agent := range []string{goSDK, python, "Nacos-CSharp-Client:v0.9.0", "Nacos-C-Client:v1.0.12"} {
+			f.agent = agent
+			f.want("200 ok", "POST instance", append(at, "weight", "2", "metadata", "a=b")...)
+			f.want("200 ok", "PUT instance", append(at, "weight", "5", "enable", "false")...)
+			require.Empty(t, f.hosts("serviceName", "own"), agent)
+			f.want("200 ok", "POST instance", append(at, "weight", "2", "metadata", "a=b")...)
+			host := f.list("serviceName", "own").Hosts[0]
+			require.Equal(t, 2.0, host.Weight, agent)
+			require.Equal(t, map[string]string{"a": "b"}, host.Metadata, agent)
+		}
+	})
+}
+
+func TestUpdate_OfAnOperatorKeepsWhatItNames(t *testing.T) {
+	bothWays(t, func(t *testing.T, f *fixture) {
+		for i, agent := range []string{java14, "Mozilla/5.0", "curl/8.0", ""} {
+			at := []string{"serviceName", fmt.Sprint("operated", i), "ip", "192.0.2.63", "port", "80"}
+			register := append([]string{"weight", "2", "metadata", "a=b"}, at...)
+			f.agent = goSDK
+			f.want("200 ok", "POST instance", register...)
+			f.agent = agent
+			f.want("200 ok", "PUT instance", append(at, "weight", "5")...)
+			host := f.list(at[:2]...).Hosts[0]
+			require.Equal(t, 5.0, host.Weight, agent)
+			require.Empty(t, host.Metadata, agent)
+			f.agent = goSDK
+			f.want("200 ok", "POST instance", register...)
+			host = f.list(at[:2]...).Hosts[0]
+			require.Equal(t, 5.0, host.Weight, "named by the operator: %s", agent)
+			require.Equal(t, map[string]string{"a": "b"}, host.Metadata, "not named: %s", agent)
+		}
+	})
+}
+
 func TestPatch_ChangesOnlyWhatIsNamed(t *testing.T) {
 	bothWays(t, func(t *testing.T, f *fixture) {
 		at := []string{"serviceName", "p", "ip", "192.0.2.60", "port", "80", "cluster", "C"}
@@ -211,7 +249,7 @@ func TestDetail(t *testing.T) {
 	f.want("404 caused: no ips found for cluster DEFAULT in service DEFAULT_GROUP@@d;", "GET instance", "serviceName", "d", "ip", "192.0.2.7", "port", "8080")
 	f.want("404 caused: no matched ip found!;", "GET instance", "serviceName", "d", "ip", "192.0.2.8", "port", "8080", "clusterName", "A")
 	f.want(`200 {"service":"DEFAULT_GROUP@@d","ip":"192.0.2.7","port":8080,"clusterName":"A","weight":8.0,"healthy":true,`+
-		`"instanceId":"192.0.2.7#8080#A#DEFAULT_GROUP@@d","metadata":{"k":"<v>"}}`,
+		`"instanceId":"192.0.2.7#8080#A#DEFAULT_GROUP@@d","metadata":{"k":"<v>"},"instanceHeartBeatInterval":5000,"instanceHeartBeatTimeOut":15000,"ipDeleteTimeout":30000}`,
 		"GET instance", "serviceName", "d", "ip", "192.0.2.7", "port", "8080", "clusterName", "A")
 	for _, missing := range []string{"serviceName", "ip", "port"} {
 		pairs := []string{}
@@ -224,6 +262,20 @@ func TestDetail(t *testing.T) {
 			text := f.wantStatus(400, request, pairs...)
 			require.Equal(t, fmt.Sprintf("caused: Param '%s' is required.;", missing), text)
 		}
+	}
+}
+
+func TestSB07_EffectiveTimesAreShown(t *testing.T) {
+	f := newFixture(t)
+	at := []string{"serviceName", "times", "ip", "192.0.2.70", "port", "80"}
+	for metadata, want := range map[string]string{
+		`{}`: `"instanceHeartBeatInterval":5000,"instanceHeartBeatTimeOut":15000,"ipDeleteTimeout":30000}`,
+		`{"preserved.heart.beat.interval":"30","preserved.heart.beat.timeout":"120","preserved.ip.delete.timeout":"180"}`:     `"instanceHeartBeatInterval":5000,"instanceHeartBeatTimeOut":15000,"ipDeleteTimeout":30000}`,
+		`{"preserved.heart.beat.interval":"1000","preserved.heart.beat.timeout":"3000","preserved.ip.delete.timeout":"6000"}`: `"instanceHeartBeatInterval":1000,"instanceHeartBeatTimeOut":3000,"ipDeleteTimeout":6000}`,
+	} {
+		f.want("200 ok", "POST instance", append(at, "metadata", metadata)...)
+		require.Contains(t, f.wantStatus(200, "GET instance/list", "serviceName", "times"), `"ephemeral":true,`+want)
+		require.Contains(t, f.wantStatus(200, "GET instance", at...), `,`+want)
 	}
 }
 

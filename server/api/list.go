@@ -52,12 +52,9 @@ func (a *API) listInstances(c *call) (answer, error) {
 			return jsonBytes([]byte("{}")), nil
 		}
 	}
-	var buf []byte
-	if old, ok := a.buffers.Get().(*[]byte); ok {
-		buf = (*old)[:0]
-	}
-	reply := jsonBytes(revision.AppendAnswer(buf, q, cacheMillis, time.Now().UnixMilli()))
-	reply.pooled = &a.buffers
+	head, varying, tail := revision.Encoded(q).Parts(cacheMillis, time.Now().UnixMilli())
+	reply := jsonBytes(head)
+	reply.more = [...][]byte{varying, tail}
 	return reply, nil
 }
 

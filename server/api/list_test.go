@@ -1,9 +1,12 @@
 package api
 
 import (
+	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"regexp"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +17,41 @@ import (
 	"github.com/rollcall-go/rollcall/server/push"
 )
 
+// partsOf remembers the pieces in which an answer is written.
+type partsOf struct {
+	httptest.ResponseRecorder
+	pieces [][]byte
+}
+
+func (w *partsOf) Write(b []byte) (int, error) {
+	w.pieces = append(w.pieces, b)
+	return w.ResponseRecorder.Write(b)
+}
+
+// TestList_LargeAnswersShareTheirBytes: however many clients are reading a large
+// list, it is in memory once.
+func TestList_LargeAnswersShareTheirBytes(t *testing.T) {
+	f := newFixture(t)
+	for port := range 2000 {
+		f.want("200 ok", "POST instance", "serviceName", "large", "ip", "192.0.2.7", "port", strconv.Itoa(port))
+	}
+	ask := func() *partsOf {
+		w := &partsOf{ResponseRecorder: *httptest.NewRecorder()}
+		f.engine.ServeHTTP(w, httptest.NewRequest("GET", "/v1/ns/instance/list?serviceName=large", http.NoBody))
+		require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"))
+		require.True(t, json.Valid(w.Body.Bytes()))
+		return w
+	}
+	one, other := ask(), ask()
+	require.Greater(t, len(one.pieces[0]), 100_000)
+	require.Same(t, &one.pieces[0][0], &other.pieces[0][0])
+	own := 0
+	for _, piece := range one.pieces[1:2] {
+		own += len(piece)
+	}
+	require.Less(t, own, 64, "what differs from answer to answer")
+}
+
 func TestList_WholeAnswer(t *testing.T) {
 	f := newFixture(t)
 	f.want("200 ok", "POST instance", "serviceName", "orders", "ip", "192.0.2.7", "port", "8080", "metadata", `{"version":"2"}`)
@@ -23,7 +61,7 @@ func TestList_WholeAnswer(t *testing.T) {
 		body = regexp.MustCompile(`"lastRefTime":\d{13},"checksum":"[0-9a-f]+"`).ReplaceAllString(body, `"lastRefTime":1,"checksum":"x"`)
 		require.Equal(t, `200 {"hosts":[{"ip":"192.0.2.7","port":8080,"valid":true,"healthy":true,"marked":false,`+
 			`"instanceId":"192.0.2.7#8080#DEFAULT#DEFAULT_GROUP@@orders","metadata":{"version":"2"},"enabled":true,"weight":1.0,`+
-			`"clusterName":"DEFAULT","serviceName":"`+serviceName+`","ephemeral":true}],`+
+			`"clusterName":"DEFAULT","serviceName":"`+serviceName+`","ephemeral":true,"instanceHeartBeatInterval":5000,"instanceHeartBeatTimeOut":15000,"ipDeleteTimeout":30000}],`+
 			`"dom":"`+serviceName+`","name":"DEFAULT_GROUP@@orders","cacheMillis":3000,"lastRefTime":1,`+
 			`"checksum":"x","useSpecifiedURL":false,"clusters":"","env":"e","metadata":{},"reachProtectionThreshold":false}`, "200 "+body)
 	}

@@ -84,9 +84,9 @@ func (c *call) batchTargets() (keys []naming.InstanceKey, some bool) {
 
 // instanceStatuses is the short list of addresses with their health.
 func (a *API) instanceStatuses(c *call) (answer, error) {
-	key, err := c.Required("key")
-	if err != nil {
-		return answer{}, err
+	key := c.Get("key")
+	if key == "" {
+		return answer{}, notPresent("key")
 	}
 	namespace, name, found := strings.Cut(key, "##")
 	if !found {

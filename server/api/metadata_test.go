@@ -46,5 +46,5 @@ func TestStatuses(t *testing.T) {
 	f.want("200 ok", "POST instance", "serviceName", "G@@s", "ip", "192.0.2.7", "port", "8080", "namespaceId", "blue")
 	f.want(`200 {"ips":["192.0.2.7:8080_true"]}`, "GET instance/statuses", "key", "blue##G@@s")
 	f.want("404 caused: service: G@@s not found.;", "GET instance/statuses", "key", "G@@s")
-	f.want("400 caused: Param 'key' is required.;", "GET instance/statuses")
+	f.want("400 caused: Required String parameter 'key' is not present;", "GET instance/statuses")
 }

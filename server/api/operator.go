@@ -1,5 +1,7 @@
 package api
 
+import "github.com/rollcall-go/rollcall/internal/wire"
+
 // notMeasured stands for what the operating system's monitoring knows better.
 const notMeasured = -1
 
@@ -8,15 +10,15 @@ const notMeasured = -1
 func (a *API) operatorMetrics(*call) (answer, error) {
 	stats := a.store.Stats()
 	return jsonOf(struct {
-		Status                   string `json:"status"`
-		ServiceCount             int    `json:"serviceCount"`
-		InstanceCount            int    `json:"instanceCount"`
-		RaftNotifyTaskCount      int    `json:"raftNotifyTaskCount"`
-		ResponsibleServiceCount  int    `json:"responsibleServiceCount"`
-		ResponsibleInstanceCount int    `json:"responsibleInstanceCount"`
-		CPU                      int    `json:"cpu"`
-		Load                     int    `json:"load"`
-		Mem                      int    `json:"mem"`
+		Status                   string     `json:"status"`
+		ServiceCount             int        `json:"serviceCount"`
+		InstanceCount            int        `json:"instanceCount"`
+		RaftNotifyTaskCount      int        `json:"raftNotifyTaskCount"`
+		ResponsibleServiceCount  int        `json:"responsibleServiceCount"`
+		ResponsibleInstanceCount int        `json:"responsibleInstanceCount"`
+		CPU                      wire.Float `json:"cpu"`
+		Load                     wire.Float `json:"load"`
+		Mem                      wire.Float `json:"mem"`
 	}{
 		a.status(), stats.Services, stats.Instances, 0, stats.Services, stats.Instances,
 		notMeasured, notMeasured, notMeasured,

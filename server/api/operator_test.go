@@ -1,6 +1,8 @@
 package api
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +14,7 @@ func TestMetrics(t *testing.T) {
 	f.want("200 ok", "POST instance", "serviceName", "m", "ip", "192.0.2.8", "port", "80")
 	for _, request := range []string{"GET operator/metrics", "GET ops/metrics"} {
 		f.want(`200 {"status":"UP","serviceCount":1,"instanceCount":2,"raftNotifyTaskCount":0,"responsibleServiceCount":1,`+
-			`"responsibleInstanceCount":2,"cpu":-1,"load":-1,"mem":-1}`, request)
+			`"responsibleInstanceCount":2,"cpu":-1.0,"load":-1.0,"mem":-1.0}`, request)
 	}
 }
 
@@ -72,6 +74,14 @@ func TestGate_LimitedURLs(t *testing.T) {
 	require.Empty(t, f.wantStatus(429, "GET instance/list", "serviceName", "bad"))
 	f.wantStatus(200, "GET instance/list", "serviceName", "good")
 	require.Empty(t, f.wantStatus(403, "POST service", "serviceName", "s"))
+	for _, spelling := range []string{
+		"/v1/ns/service", "/v1/ns/service/", "//v1/ns/service", "/v1//ns///service", "/v1/ns/servic%65", "/%76%31/ns/service//",
+		"http://registry.example/v1/ns/service",
+	} {
+		r := httptest.NewRequest("POST", "/v1/ns/service", http.NoBody)
+		r.RequestURI = spelling
+		require.Equal(t, 403, f.serve(r).Code, spelling)
+	}
 	f.want("200 ok", "PUT operator/switches", "entry", "limitedUrlMap", "value", "/v1/ns:503")
 	f.wantStatus(503, "GET instance/list", "serviceName", "good")
 	f.wantStatus(200, "GET operator/switches")

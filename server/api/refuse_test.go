@@ -21,12 +21,15 @@ func TestRoutes_AreAllThere(t *testing.T) {
 	for _, r := range Routes() {
 		require.False(t, known[r.Method+r.Path], "twice")
 		known[r.Method+r.Path] = true
+		if r.Head {
+			known[http.MethodHead+r.Path] = true
+		}
 	}
 	for _, r := range Routes() {
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"} {
 			for _, slash := range []string{"", "/"} {
 				w := f.serve(httptest.NewRequest(method, r.Path+slash, http.NoBody))
-				missing := strings.Contains(w.Body.String(), "no such api:") || w.Code == http.StatusNotFound
+				missing := strings.Contains(w.Body.String(), "no such api:") || strings.Contains(w.Body.String(), "this part of Nacos") || w.Code == http.StatusNotFound
 				require.Equal(t, !known[method+r.Path], missing, "%s %s: %d %s", method, r.Path, w.Code, w.Body)
 			}
 		}
@@ -45,6 +48,10 @@ func TestUnknownPaths(t *testing.T) {
 		{"PUT", "/v1/ns", "/nacos/v1/ns", 501, "no such api:PUT:/nacos/v1/ns"},
 		{"GET", "/v1/ns/catalog/services", "//nacos/v1/ns/catalog/services", 501, "no such api:GET://nacos/v1/ns/catalog/services"},
 		{"GET", "/v1/cs/configs", "/nacos/v1/cs/configs?dataId=x", 501, "this is a service registry and not a configuration server; it keeps no configuration"},
+		{"GET", "/v1/core/cluster/other", "/nacos/v1/core/cluster/other", 501, "this part of Nacos is not offered: GET:/nacos/v1/core/cluster/other"},
+		{"POST", "/v1/console/other", "/nacos/v1/console/other", 501, "this part of Nacos is not offered: POST:/nacos/v1/console/other"},
+		{"DELETE", "/v1/auth/other", "/nacos/v1/auth/other", 501, "this part of Nacos is not offered: DELETE:/nacos/v1/auth/other"},
+		{"GET", "/v2/ns/instance/list", "/nacos/v2/ns/instance/list", 501, "the HTTP API of Nacos 2 and 3 is not offered; clients of Nacos 1 use /v1"},
 		{"GET", "/v1/nsx", "/nacos/v1/nsx", 404, "No message available"},
 		{"GET", "/", "/nacos/", 404, "No message available"},
 	}
@@ -66,6 +73,22 @@ func TestUnknownPaths(t *testing.T) {
 		require.Equal(t, strings.Split(test.uri, "?")[0], body.Path)
 		_, err := time.Parse("2006-01-02T15:04:05.000-0700", body.Timestamp)
 		require.NoError(t, err)
+	}
+}
+
+func TestOtherSitesAreNotLetIn(t *testing.T) {
+	f := newFixture(t)
+	for _, method := range []string{"OPTIONS", "GET"} {
+		for _, path := range []string{"/v1/console/server/state", "/v1/auth/login", "/v1/ns/instance/list?serviceName=s"} {
+			r := httptest.NewRequest(method, path, http.NoBody)
+			r.Header.Set("Origin", "https://other.example")
+			r.Header.Set("Access-Control-Request-Method", "POST")
+			w := f.serve(r)
+			require.Empty(t, w.Header().Get("Access-Control-Allow-Origin"), "%s %s", method, path)
+			if method == "OPTIONS" {
+				require.Equal(t, 501, w.Code, path)
+			}
+		}
 	}
 }
 

@@ -8,6 +8,8 @@ type Route struct {
 	Method, Path string
 	// Always lets it through whatever the server's status, see [API.gate].
 	Always bool
+	// Head answers HEAD as well, as probes of load balancers send it.
+	Head   bool
 	handle handle
 }
 
@@ -57,8 +59,8 @@ func (a *API) routes() []Route {
 		{Method: put, Path: ops + "/switches", handle: a.setSwitch, Always: true},
 
 		{Method: get, Path: console + "/server/state", handle: a.serverState, Always: true},
-		{Method: get, Path: console + "/health/liveness", handle: a.liveness, Always: true},
-		{Method: get, Path: console + "/health/readiness", handle: a.readiness, Always: true},
+		{Method: get, Path: console + "/health/liveness", handle: a.liveness, Always: true, Head: true},
+		{Method: get, Path: console + "/health/readiness", handle: a.readiness, Always: true, Head: true},
 		{Method: get, Path: console + "/namespaces", handle: a.namespaces, Always: true},
 		{Method: post, Path: console + "/namespaces", handle: notOffered(namespacesNotOffered), Always: true},
 		{Method: put, Path: console + "/namespaces", handle: notOffered(namespacesNotOffered), Always: true},

@@ -21,7 +21,7 @@ func (c *call) serviceInfo() (naming.ServiceInfo, error) {
 }
 
 func (a *API) createService(c *call) (answer, error) {
-	k, err := c.ServiceKey()
+	k, err := c.boundServiceKey()
 	if err != nil {
 		return answer{}, err
 	}
@@ -51,7 +51,7 @@ func (a *API) updateService(c *call) (answer, error) {
 // deleteService removes a service with all its instances. Clients that are alive
 // bring it back with their next beat.
 func (a *API) deleteService(c *call) (answer, error) {
-	k, err := c.ServiceKey()
+	k, err := c.boundServiceKey()
 	if err != nil {
 		return answer{}, err
 	}
@@ -81,7 +81,7 @@ type healthChecker struct {
 }
 
 func (a *API) serviceDetail(c *call) (answer, error) {
-	k, err := c.ServiceKey()
+	k, err := c.boundServiceKey()
 	if err != nil {
 		return answer{}, err
 	}
@@ -98,9 +98,17 @@ func (a *API) serviceDetail(c *call) (answer, error) {
 		Name:             k.Name,
 		NamespaceID:      k.Namespace,
 		ProtectThreshold: wire.Float(info.ProtectThreshold),
-		Metadata:         info.Metadata,
+		Metadata:         orEmpty(info.Metadata),
 		Selector:         info.Selector,
 		GroupName:        k.Group,
 		Clusters:         clusters,
 	})
+}
+
+// orEmpty makes an object of what has no metadata; clients expect one.
+func orEmpty(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
 }

@@ -35,9 +35,10 @@ func TestService_CreateChangeShowDelete(t *testing.T) {
 		f.want("400 caused: specified service not exist, serviceName : DEFAULT_GROUP@@orders;", "DELETE service", s...)
 		require.Empty(t, f.hosts(s...))
 
-		for _, request := range []string{"POST service", "PUT service", "DELETE service", "GET service"} {
-			f.want("400 caused: Param 'serviceName' is required.;", request, "protectThreshold", "0")
+		for _, request := range []string{"POST service", "DELETE service", "GET service"} {
+			f.want("400 caused: Required String parameter 'serviceName' is not present;", request, "protectThreshold", "0")
 		}
+		f.want("400 caused: Param 'serviceName' is required.;", "PUT service", "protectThreshold", "0")
 		for _, threshold := range []string{"abc", "NaN", "Infinity"} {
 			f.wantStatus(400, "POST service", append(s, "protectThreshold", threshold)...)
 		}
@@ -49,6 +50,23 @@ func TestService_CreateChangeShowDelete(t *testing.T) {
 			f.wantStatus(400, "PUT service", append(s, "protectThreshold", "0", "selector", selector)...)
 		}
 	})
+}
+
+func TestService_OfInstancesAloneHasEmptyMetadata(t *testing.T) {
+	f := newFixture(t)
+	at := []string{"serviceName", "implicit", "ip", "192.0.2.7", "port", "80"}
+	f.want("200 ok", "POST instance", at...)
+	f.want(`200 {"name":"implicit","namespaceId":"public","protectThreshold":0.0,"metadata":{},"selector":{"type":"none"},`+
+		`"groupName":"DEFAULT_GROUP","clusters":[{"name":"DEFAULT","healthChecker":{"type":"TCP"},"metadata":{}}]}`, "GET service", at[:2]...)
+}
+
+func TestService_ClustersAreThoseThatHaveInstances(t *testing.T) {
+	f := newFixture(t)
+	at := []string{"serviceName", "clusters", "ip", "192.0.2.7", "port", "80", "clusterName", "A"}
+	f.want("200 ok", "POST instance", at...)
+	require.Contains(t, f.wantStatus(200, "GET service", at[:2]...), `"clusters":[{"name":"A"`)
+	f.want("200 ok", "DELETE instance", at...)
+	require.Contains(t, f.wantStatus(200, "GET service", at[:2]...), `"clusters":[]`)
 }
 
 func TestSB10_ServicePaging(t *testing.T) {

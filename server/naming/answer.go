@@ -40,12 +40,19 @@ type shape struct {
 // each revision and query; after that an answer is a copy of bytes. lastRefTime
 // and cacheMillis are in milliseconds.
 func (r *Revision) AppendAnswer(dst []byte, q Query, cacheMillis, lastRefTime int64) []byte {
+	return r.Encoded(q).Append(dst, cacheMillis, lastRefTime)
+}
+
+// Encoded is the answer without its two numbers. Its bytes are shared by all who
+// ask the same of this revision, so a large list is in memory once, however many
+// clients are reading it.
+func (r *Revision) Encoded(q Query) wire.EncodedList {
 	s := r.shared.shape(q)
 	if s == nil {
-		return r.encode(q).Append(dst, cacheMillis, lastRefTime)
+		return r.encode(q)
 	}
 	s.once.Do(func() { s.list = r.encode(q) })
-	return s.list.Append(dst, cacheMillis, lastRefTime)
+	return s.list
 }
 
 // Answer is [Revision.AppendAnswer] into new memory.

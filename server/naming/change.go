@@ -37,12 +37,14 @@ func (r Registration) check() (InstanceKey, error) {
 	return key, wire.CheckWeight(r.Weight)
 }
 
-// Update replaces all values of an instance (PUT instance) as an operator's
-// override; health is kept, and it counts as a beat. With mustExist the address
-// must be known in whichever cluster (ErrServiceNotFound, ErrInstanceNotFound);
-// an update that names another cluster adds an instance there. Without it what
-// is unknown is registered.
-func (s *Store) Update(k wire.ServiceKey, r Registration, mustExist bool) error {
+// Update is an operator's (PUT instance). It replaces all values of an instance;
+// health is kept, and it counts as a beat. What was given becomes the operator's
+// override and outlives the client's next registration; what was not takes r's
+// value, a default, as if the client had registered it, and ends with that. With
+// mustExist the address must be known in whichever cluster (ErrServiceNotFound,
+// ErrInstanceNotFound); an update that names another cluster adds an instance
+// there. Without it what is unknown is registered.
+func (s *Store) Update(k wire.ServiceKey, r Registration, given Given, mustExist bool) error {
 	key, err := r.check()
 	if err != nil {
 		return err
@@ -56,7 +58,7 @@ func (s *Store) Update(k wire.ServiceKey, r Registration, mustExist bool) error 
 		switch {
 		case ok:
 			s.lease.touch(old.live)
-			d.override(old, r.values(), old.Healthy)
+			d.update(old, r.values(), given)
 		case mustExist && !d.hasAddress(key.IP, key.Port):
 			return instanceNotFound(key, r)
 		default:

@@ -155,10 +155,25 @@ func (d *draft) newID(key InstanceKey, metadata map[string]string) string {
 	return wire.InstanceID(key.IP, key.Port, key.Cluster, d.entry.grouped)
 }
 
+// update is an operator's replacement of all values: what was not given is reset
+// in the client's register, so that nothing is kept that the operator did not
+// name.
+func (d *draft) update(old *Instance, want values, given Given) {
+	rec := old.record
+	if given != (Given{true, true, true, true}) {
+		rec.reg = rec.reg.reset(want, given)
+		rec.reg.Version = d.store.clock.next(rec.reg.Version)
+	}
+	d.overrideRecord(old, rec, want, old.Healthy)
+}
+
 // override is an operator's change: what differs from the client's values goes
 // into the operator's register.
 func (d *draft) override(old *Instance, want values, healthy bool) {
-	rec := old.record
+	d.overrideRecord(old, old.record, want, healthy)
+}
+
+func (d *draft) overrideRecord(old *Instance, rec record, want values, healthy bool) {
 	stored := rec.ovr.Version
 	if stored.Compare(rec.reg.Since) < 0 {
 		stored = rec.reg.Since

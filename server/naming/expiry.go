@@ -5,30 +5,39 @@ import (
 	"time"
 )
 
-// No more than half of a service's instances are removed in one budgetWindow,
-// unless they are fewer than budgetMinimum. Half of a service that falls silent
-// at once is more likely a fault between it and this node than as many deaths;
-// this delays the removal of the rest and never stops it (server case SB-08).
-const (
-	budgetWindow  = 5 * time.Second
-	budgetMinimum = 10
-)
+// budgetWindow is the time in which no more than half of a service's instances
+// are removed. More than half of a service that falls silent at once is more
+// likely a fault between it and this node than as many deaths; this delays the
+// removal of the rest and never stops it (server case SB-08). One instance may
+// always go, so that one of two, and the last one, go when they are due; five
+// that die together are gone within three more windows.
+const budgetWindow = 3 * time.Second
 
-// removalBudget counts one service's removals in the current window.
+// removalBudget counts one service's removals in the current window, which the
+// first of them opens.
 type removalBudget struct {
-	ends time.Duration // on the lease clock
-	left int
+	ends   time.Duration // on the lease clock
+	left   int
+	warned bool // of removals that were put off
 }
 
 // at returns how many of size instances may be removed now.
 func (b *removalBudget) at(now time.Duration, size int) int {
-	if size < budgetMinimum {
-		return size
+	if now < b.ends {
+		return b.left
+	}
+	return max(1, size/2)
+}
+
+// spend notes that of size instances some were removed.
+func (b *removalBudget) spend(now time.Duration, size, removed int) {
+	if removed == 0 {
+		return
 	}
 	if now >= b.ends {
-		*b = removalBudget{ends: now + budgetWindow, left: size / 2}
+		*b = removalBudget{ends: now + budgetWindow, left: b.at(now, size)}
 	}
-	return b.left
+	b.left -= removed
 }
 
 // expiry marks silent instances unhealthy and removes those that stay silent.
@@ -122,13 +131,14 @@ func (x *expiry) judge(e *entry, timers []timer, now time.Duration) {
 	if err != nil {
 		return // the service is gone
 	}
-	if size >= budgetMinimum {
-		e.budget.left -= removed
-	}
+	e.budget.spend(now, size, removed)
 	x.store.metrics.expiries.Add(float64(removed))
 	if held > 0 {
 		x.store.metrics.held.Add(float64(held))
-		x.store.warnings.held(e.key, held, size)
+		if !e.budget.warned {
+			e.budget.warned = true
+			x.store.warnings.held(e.key, held, size)
+		}
 	}
 	for _, i := range judged {
 		if !lease.unhealthyDue(i) && !lease.removalDue(i) {

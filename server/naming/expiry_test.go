@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
@@ -83,6 +84,9 @@ func TestSB07_SecondsTakenForMilliseconds(t *testing.T) {
 		}
 		require.NoError(t, s.Register(k, r))
 		require.Equal(t, 1, strings.Count(log.String(), "\n"), "one warning: %s", log.String())
+		require.Contains(t, log.String(), "their defaults count")
+		require.NotContains(t, log.String(), "order")
+		require.Contains(t, log.String(), "interval=5s timeout=15s delete=30s")
 		i := instance(t, s, k, r.InstanceKey)
 		require.Equal(t, wire.Intervals{Beat: 5 * time.Second, Timeout: 15 * time.Second, Delete: 30 * time.Second}, i.Intervals)
 	})
@@ -96,6 +100,9 @@ func TestSB07_AnOddOrderIsHonouredAndWarnedOf(t *testing.T) {
 		r := withMetadata(registration("192.0.2.1", 1), wire.MetadataDeleteTimeout, "2000")
 		require.NoError(t, s.Register(k, r))
 		require.Equal(t, 1, strings.Count(log.String(), "\n"))
+		require.Contains(t, log.String(), "the order of an instance's times is odd")
+		require.NotContains(t, log.String(), "defaults count")
+		require.Contains(t, log.String(), "interval=5s timeout=15s delete=2s")
 		unhealthy, gone := silence(s, k, r.InstanceKey, time.Minute)
 		require.Zero(t, unhealthy, "it is gone before it could be unhealthy")
 		requireBetween(t, gone, 2*time.Second, 3*time.Second, "gone")
@@ -104,7 +111,7 @@ func TestSB07_AnOddOrderIsHonouredAndWarnedOf(t *testing.T) {
 
 func TestSB07_ChangedTimesCountFromThenOn(t *testing.T) {
 	for name, change := range map[string]func(*Store, wire.ServiceKey, Registration) error{
-		"put":  func(s *Store, k wire.ServiceKey, r Registration) error { return s.Update(k, r, true) },
+		"put":  func(s *Store, k wire.ServiceKey, r Registration) error { return s.Update(k, r, allGiven, true) },
 		"post": (*Store).Register,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +164,7 @@ func TestExpiry_PublishesAndNotifies(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		mu.Lock()
 		defer mu.Unlock()
-		require.Equal(t, 5+1+1, changes, "one batch becomes unhealthy, one goes")
+		require.Equal(t, 5+1+2, changes, "one batch becomes unhealthy, two go")
 	})
 }
 
@@ -241,7 +248,7 @@ func TestSB08_AStallIsNotTakenForSilence(t *testing.T) {
 		requireAll("after beats resumed")
 
 		// The control: the beaters are gone for good.
-		for range 160 {
+		for range (30*time.Second+10*time.Second)/leaseTick - 149 {
 			s.advance(leaseTick, time.Now())
 		}
 		for _, k := range keys {
@@ -300,7 +307,77 @@ func TestSB08_AtMostHalfOfAServiceGoesAtOnce(t *testing.T) {
 				sizes = append(sizes, n)
 			}
 		}
-		require.Equal(t, []int{100, 50, 25, 13, 7, 0}, sizes)
+		require.Equal(t, []int{100, 50, 25, 13, 7, 4, 2, 1, 0}, sizes)
+	})
+}
+
+func TestSB08_SmallServicesGoByHalvesToo(t *testing.T) {
+	for size, want := range map[int][]time.Duration{
+		// How long after the first removal each of the others follows.
+		1: {0},
+		2: {0, 3 * time.Second},
+		3: {0, 3 * time.Second, 6 * time.Second},
+		5: {0, 0, 3 * time.Second, 6 * time.Second, 9 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStore(t, Options{})
+			k := serviceKey("small")
+			for port := range size {
+				require.NoError(t, s.Register(k, shortLived(port)))
+			}
+			var gone []time.Duration
+			start := time.Now()
+			for len(gone) < size && time.Since(start) < time.Minute {
+				time.Sleep(leaseTick)
+				for range size - len(gone) - lookup(t, s, k).Len() {
+					gone = append(gone, time.Since(start))
+				}
+			}
+			require.Len(t, gone, size)
+			requireBetween(t, gone[0], 6*time.Second, 6500*time.Millisecond, "the first goes on time")
+			for i := range gone {
+				require.InDelta(t, want[i].Seconds(), (gone[i] - gone[0]).Seconds(), 0.3, "%d of %d", i, size)
+			}
+		})
+	}
+}
+
+func TestSB08_OneDeathAmongFewIsOnTime(t *testing.T) {
+	for size := 2; size <= 3; size++ {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStore(t, Options{})
+			k := serviceKey("few")
+			for port := range size {
+				require.NoError(t, s.Register(k, shortLived(port)))
+			}
+			start := time.Now()
+			for lookup(t, s, k).Len() == size && time.Since(start) < time.Minute {
+				for port := 1; port < size; port++ {
+					_, err := s.Beat(k, at("192.0.2.1", port), nil)
+					require.NoError(t, err)
+				}
+				time.Sleep(leaseTick)
+			}
+			requireBetween(t, time.Since(start), 6*time.Second, 6500*time.Millisecond, "gone")
+			require.Zero(t, testutil.ToFloat64(s.metrics.held))
+		})
+	}
+}
+
+func TestSB23_HeldRemovalsAreLoggedOncePerWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := newStore(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		k := serviceKey("flood")
+		for port := range 40 {
+			require.NoError(t, s.Register(k, shortLived(port)))
+			time.Sleep(leaseTick / 2) // so that they fall due one after another
+		}
+		time.Sleep(40 * time.Second)
+		require.Zero(t, lookup(t, s, k).Len())
+		lines := strings.Count(log.String(), "more than half of a service fell silent at once")
+		require.Positive(t, lines)
+		require.LessOrEqual(t, lines, 8, "one for each window: %s", log.String())
 	})
 }
 

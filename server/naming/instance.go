@@ -93,6 +93,11 @@ func (r Registration) values() values {
 	}
 }
 
+// Given says which values of an update were named by the operator.
+type Given struct {
+	Weight, Enabled, Metadata, App bool
+}
+
 // Patch changes what is not nil of an instance.
 type Patch struct {
 	Weight  *float64
@@ -144,7 +149,7 @@ func (i *Instance) Host(serviceName string, healthy bool) wire.Host {
 	return wire.Host{
 		IP: i.IP, Port: i.Port, Valid: healthy, Healthy: healthy, InstanceID: i.ID,
 		Metadata: i.Metadata, Enabled: i.Enabled, Weight: i.Weight,
-		ClusterName: i.Cluster, ServiceName: serviceName, Ephemeral: i.Ephemeral,
+		ClusterName: i.Cluster, ServiceName: serviceName, Ephemeral: i.Ephemeral, Intervals: i.Intervals,
 	}
 }
 

@@ -19,6 +19,9 @@ func newStore(t testing.TB, o Options) *Store {
 	return s
 }
 
+// allGiven is an update that names every value.
+var allGiven = Given{Weight: true, Enabled: true, Metadata: true, App: true}
+
 func serviceKey(name string) wire.ServiceKey {
 	return wire.ServiceKey{Namespace: "public", ServiceName: wire.ServiceName{Group: "DEFAULT_GROUP", Name: name}}
 }

@@ -123,9 +123,23 @@ func TestStore_DoesWhatTheModelDoes(t *testing.T) {
 			},
 			"update": func(t *rapid.T) {
 				k, r := services.Draw(t, "service"), registrations.Draw(t, "registration")
-				noError(s.Update(k, r, false))
+				given := Given{
+					Weight: rapid.Bool().Draw(t, "weight"), Enabled: rapid.Bool().Draw(t, "enabled"),
+					Metadata: rapid.Bool().Draw(t, "metadata"), App: rapid.Bool().Draw(t, "app"),
+				}
+				noError(s.Update(k, r, given, false))
 				if i, ok := m.services[k][r.InstanceKey]; ok {
-					m.operate(i, r.values())
+					want := r.values()
+					if !given.Weight {
+						i.registered.weight = want.weight
+					}
+					if !given.Enabled {
+						i.registered.enabled = want.enabled
+					}
+					if !given.Metadata {
+						i.registered.metadata = want.metadata
+					}
+					m.operate(i, want)
 				} else {
 					m.register(k, r)
 				}

@@ -109,6 +109,23 @@ func (r record) effective() values {
 // overridden says whether the override belongs to this life of the instance.
 func (r record) overridden() bool { return r.ovr.Version.Compare(r.reg.Since) > 0 }
 
+// reset returns the register with the values of want where none was given.
+func (r Registered) reset(want values, given Given) Registered {
+	if !given.Weight {
+		r.Weight = want.weight
+	}
+	if !given.Enabled {
+		r.Enabled = want.enabled
+	}
+	if !given.Metadata {
+		r.Metadata = want.metadata
+	}
+	if !given.App {
+		r.App = want.app
+	}
+	return r
+}
+
 // override returns the override that turns reg into want. What is equal is left
 // out, so that replacing everything does not freeze what was not changed.
 func override(reg Registered, want values) Override {

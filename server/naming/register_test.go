@@ -22,7 +22,7 @@ func TestSB02_OneAddressInAllItsSpellings(t *testing.T) {
 	require.NoError(t, s.Register(k, registration("2001:db8::5", 7001)))
 	r := registration("[2001:db8::5]", 7001)
 	r.Weight = 2
-	require.NoError(t, s.Update(k, r, true))
+	require.NoError(t, s.Update(k, r, allGiven, true))
 	require.NoError(t, s.Register(k, registration("2001:0db8:0:0:0:0:0:5", 7001)))
 	require.Equal(t, 1, lookup(t, s, k).Len())
 	require.Equal(t, 2.0, instance(t, s, k, at("2001:db8::5", 7001)).Weight)
@@ -117,7 +117,7 @@ func TestRegister_DoesNotUndoAnOperator(t *testing.T) {
 
 	operated := withMetadata(r, "v", "1", "zone", "b", "note", "drained")
 	operated.Enabled = false
-	require.NoError(t, s.Update(k, operated, true))
+	require.NoError(t, s.Update(k, operated, allGiven, true))
 
 	again := withMetadata(r, "v", "2", "zone", "a")
 	again.Weight = 5
@@ -134,25 +134,51 @@ func TestRegister_DoesNotUndoAnOperator(t *testing.T) {
 	require.Equal(t, map[string]string{"v": "2", "zone": "a"}, i.Metadata)
 }
 
+func TestUpdate_WhatIsNotGivenIsResetAndNotKept(t *testing.T) {
+	s := newStore(t, Options{})
+	k := serviceKey("reset")
+	r := withMetadata(registration("192.0.2.1", 1), "v", "1")
+	r.Weight, r.App = 7, "shop"
+	require.NoError(t, s.Register(k, r))
+	weight := 3.0
+	require.NoError(t, s.Patch(k, r.InstanceKey, Patch{Weight: &weight}))
+
+	off := registration("192.0.2.1", 1)
+	off.Enabled = false
+	require.NoError(t, s.Update(k, off, Given{Enabled: true}, true))
+	i := instance(t, s, k, r.InstanceKey)
+	require.False(t, i.Enabled)
+	require.Equal(t, 1.0, i.Weight, "replaced at once, an earlier override included")
+	require.Empty(t, i.Metadata)
+	require.Equal(t, DefaultApp, i.App)
+
+	require.NoError(t, s.Register(k, r))
+	i = instance(t, s, k, r.InstanceKey)
+	require.False(t, i.Enabled, "the operator said so")
+	require.Equal(t, 7.0, i.Weight, "the operator said nothing of the rest")
+	require.Equal(t, map[string]string{"v": "1"}, i.Metadata)
+	require.Equal(t, "shop", i.App)
+}
+
 func TestUpdate_MustExist(t *testing.T) {
 	s := newStore(t, Options{})
 	k := serviceKey("must")
 	r := registration("192.0.2.1", 1)
 	r.Weight = 8
 
-	err := s.Update(k, r, true)
+	err := s.Update(k, r, allGiven, true)
 	require.ErrorIs(t, err, ErrServiceNotFound)
 	requireBadRequest(t, err, "service not found, namespace: public, service: DEFAULT_GROUP@@must")
 	require.Empty(t, s.Services("public"), "a refused update creates nothing")
 
 	require.NoError(t, s.Register(k, registration("192.0.2.2", 1)))
-	err = s.Update(k, r, true)
+	err = s.Update(k, r, allGiven, true)
 	require.ErrorIs(t, err, ErrInstanceNotFound)
 	requireBadRequest(t, err, "instance not exist: 192.0.2.1:1:unknown:DEFAULT_8.0_true_false_DEFAULT")
 
 	elsewhere := registration("192.0.2.2", 1)
 	elsewhere.Cluster = "B"
-	require.NoError(t, s.Update(k, elsewhere, true), "the cluster is not part of existence")
+	require.NoError(t, s.Update(k, elsewhere, allGiven, true), "the cluster is not part of existence")
 	require.Equal(t, 2, lookup(t, s, k).Len())
 }
 
@@ -161,7 +187,7 @@ func TestUpdate_OfOthersRegistersWhatIsUnknown(t *testing.T) {
 	k := serviceKey("upsert")
 	r := registration("192.0.2.1", 1)
 	r.Healthy = false
-	require.NoError(t, s.Update(k, r, false))
+	require.NoError(t, s.Update(k, r, allGiven, false))
 	require.False(t, instance(t, s, k, r.InstanceKey).Healthy)
 }
 
@@ -171,7 +197,7 @@ func TestUpdate_ReplacesAllAndKeepsHealth(t *testing.T) {
 	r := withMetadata(registration("192.0.2.1", 1), "v", "1")
 	r.Weight, r.Healthy, r.App = 7, false, "shop"
 	require.NoError(t, s.Register(k, r))
-	require.NoError(t, s.Update(k, registration("192.0.2.1", 1), true))
+	require.NoError(t, s.Update(k, registration("192.0.2.1", 1), allGiven, true))
 	i := instance(t, s, k, r.InstanceKey)
 	require.Equal(t, 1.0, i.Weight)
 	require.Empty(t, i.Metadata)

@@ -115,7 +115,8 @@ func TestAnswer_AllMembersInTheirOrder(t *testing.T) {
 	r := lookup(t, s, k)
 	require.Equal(t, `{"hosts":[{"ip":"10.0.0.7","port":8080,"valid":true,"healthy":true,"marked":false,`+
 		`"instanceId":"10.0.0.7#8080#DEFAULT#DEFAULT_GROUP@@orders","metadata":{"version":"2"},"enabled":true,"weight":1.0,`+
-		`"clusterName":"DEFAULT","serviceName":"DEFAULT_GROUP@@orders","ephemeral":true}],`+
+		`"clusterName":"DEFAULT","serviceName":"DEFAULT_GROUP@@orders","ephemeral":true,`+
+		`"instanceHeartBeatInterval":5000,"instanceHeartBeatTimeOut":15000,"ipDeleteTimeout":30000}],`+
 		`"dom":"DEFAULT_GROUP@@orders","name":"DEFAULT_GROUP@@orders","cacheMillis":10000,"lastRefTime":1614585600000,`+
 		`"checksum":"`+r.Checksum()+`","useSpecifiedURL":false,"clusters":"","env":"","metadata":{},"reachProtectionThreshold":false}`,
 		string(r.Answer(Query{Grouped: true}, 10000, 1614585600000)))

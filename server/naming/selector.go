@@ -65,7 +65,7 @@ func readSelector(text string) (kind, expression string, err error) {
 	}
 	var s struct{ Type, Expression string }
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return "", "", wire.BadRequestf("not match any type of selector! (%s)", err)
+		return "", "", wire.BadRequestf("not match any type of selector! (%s)", wire.ExplainJSON(err))
 	}
 	switch s.Type {
 	case SelectorNone, SelectorLabel:

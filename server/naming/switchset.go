@@ -179,7 +179,7 @@ func checkStatus(status int) error {
 // stays.
 func (v *SwitchValues) setBatch(value string) error {
 	if err := json.Unmarshal([]byte(value), v); err != nil {
-		return wire.BadRequestf("switch object incorrect: %s", err)
+		return wire.BadRequestf("switch object incorrect: %s", wire.ExplainJSON(err))
 	}
 	for _, p := range []HealthParams{v.HTTPHealthParams, v.TCPHealthParams} {
 		switch {

@@ -41,7 +41,18 @@ func oddIntervals(i *Instance) bool {
 // oddIntervals warns of times that were ignored, or honoured in an odd order.
 func (w *warnings) oddIntervals(k wire.ServiceKey, i *Instance) {
 	_, ignored := wire.IntervalsFrom(i.Metadata)
-	w.log("instance has odd preserved.* times, in milliseconds from 1000 to 86400000; these count",
+	const (
+		bad     = "some preserved.* times of an instance are no whole milliseconds from 1000 to 86400000, and their defaults count"
+		unusual = "the order of an instance's times is odd, and honoured: usual is interval < timeout <= delete"
+	)
+	message := bad
+	switch ordered := i.Intervals.Ordered(); {
+	case !ordered && len(ignored) > 0:
+		message = bad + "; " + unusual
+	case !ordered:
+		message = unusual
+	}
+	w.log(message,
 		slog.String("service", wire.Excerpt(k.String())), slog.String("ip", i.IP), slog.Int("port", i.Port),
 		slog.Any("ignored", ignored), slog.Duration("interval", i.Intervals.Beat),
 		slog.Duration("timeout", i.Intervals.Timeout), slog.Duration("delete", i.Intervals.Delete))

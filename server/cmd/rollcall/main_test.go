@@ -91,6 +91,28 @@ func TestRollcall_ServesUntilASignal(t *testing.T) {
 	}
 }
 
+// TestSB24_ASecondSignalCutsTheLameDuck: the first one lets it answer on, as not
+// ready, and the second one ends that.
+func TestSB24_ASecondSignalCutsTheLameDuck(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "server.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("server: {lame-duck: 5m}\n"), 0o600))
+	cmd, url := serve(t, "--config", file)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	readiness := func() int {
+		resp, err := client.Get(url + "/v1/console/health/readiness")
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		return resp.StatusCode
+	}
+	require.Equal(t, http.StatusOK, readiness())
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	for deadline := time.Now().Add(10 * time.Second); readiness() != http.StatusServiceUnavailable; {
+		require.True(t, time.Now().Before(deadline), "the readiness is never gone")
+	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait(), "exit code 0")
+}
+
 func TestRollcall_PortTaken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
+
+	"github.com/rollcall-go/rollcall/autoconfig"
+)
+
+func refusedConnections(t *testing.T, metrics *prometheus.Registry) (n float64) {
+	t.Helper()
+	families, err := metrics.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		if f.GetName() == "rollcall_refused_connections_total" {
+			n = f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	return n
+}
+
+func TestSB21_ConnectionsOfOneAddressAreBounded(t *testing.T) {
+	var metrics *prometheus.Registry
+	r := start(t, fx.Populate(&metrics), autoconfig.Property("nacos.connections.per-address", 3))
+	address := strings.TrimPrefix(r.base, "http://")
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
+		return conn
+	}
+	ask := func(conn net.Conn) (int, string) {
+		_, err := fmt.Fprint(conn, "GET /nacos/v1/console/health/liveness HTTP/1.1\r\nHost: x\r\n\r\n")
+		require.NoError(t, err)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		defer func() { _ = resp.Body.Close() }()
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(text)
+	}
+	held := []net.Conn{dial(), dial(), dial()}
+	_, err := fmt.Fprint(held[0], "GET /nacos/v1/ns/inst") // half a request counts as well
+	require.NoError(t, err)
+	status, text := ask(held[1])
+	require.Equal(t, "200 OK", fmt.Sprint(status, " ", text))
+	for range 5 {
+		status, text = ask(dial())
+		require.Equal(t, "503 too many connections from this address, 3 are allowed", fmt.Sprint(status, " ", text))
+	}
+	require.Equal(t, 5.0, refusedConnections(t, metrics))
+	require.Eventually(t, func() bool { return strings.Count(r.log.String(), "connections are refused") == 1 },
+		5*time.Second, time.Millisecond, "one line, not five")
+
+	status, _ = ask(held[1])
+	require.Equal(t, 200, status, "who is in stays in")
+	require.NoError(t, held[0].Close())
+	require.Eventually(t, func() bool {
+		conn := dial()
+		defer func() { _ = conn.Close() }()
+		status, _ := ask(conn)
+		return status == 200
+	}, 5*time.Second, 10*time.Millisecond, "a place that was given back is free")
+}
+
+func TestSB21_NoBoundWhenItIsZero(t *testing.T) {
+	r := start(t, autoconfig.Property("nacos.connections.per-address", 0))
+	for range 50 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(r.base, "http://"))
+		require.NoError(t, err)
+		defer func() { _ = conn.Close() }()
+	}
+	status, _ := r.do("GET", "/nacos/v1/console/health/liveness", nil)
+	require.Equal(t, 200, status)
+}
