@@ -101,7 +101,7 @@ func fieldComments(s *ast.StructType) map[string]string {
 }
 
 var (
-	link = regexp.MustCompile(`\[([A-Z]\w*)\]`)
+	link = regexp.MustCompile(`\[([A-Z][\w.]*)\]`)
 	word = regexp.MustCompile(`\b[A-Z]\w*\b`)
 	hump = regexp.MustCompile(`[a-z][A-Z]|[A-Z]{2}[a-z]`)
 )

@@ -1,16 +1,20 @@
 package docs_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
+	"go.uber.org/fx"
 
 	"github.com/rollcall-go/rollcall/autoconfig"
 	"github.com/rollcall-go/rollcall/loadbalance"
@@ -26,7 +30,7 @@ type chapter struct {
 // applicationChapters are the blocks that every application reads.
 func applicationChapters() []chapter {
 	return []chapter{
-		{"application", autoconfig.ApplicationProperties{}},
+		{"application", autoconfig.DefaultApplicationProperties()},
 		{"server", autoconfig.DefaultServerProperties()},
 		{"logging", autoconfig.DefaultLoggingProperties()},
 		{"management", autoconfig.DefaultManagementProperties()},
@@ -88,30 +92,80 @@ func TestConfigurationIsThatOfTheStructs(t *testing.T) {
 	require.Equal(t, text.String(), string(have), "run: ROLLCALL_WRITE_DOCS=1 go test ./docs")
 }
 
-// TestConfigurationHasTheKeysOfTheSample compares with configs/application.yaml,
-// which the tests of autoconfig hold against what is really read.
-func TestConfigurationHasTheKeysOfTheSample(t *testing.T) {
+// TestConfigurationIsThatOfAnApplication compares configuration.md with what
+// running applications say of their own configuration: the same keys, and each
+// with the default that is in effect.
+func TestConfigurationIsThatOfAnApplication(t *testing.T) {
 	t.Parallel()
-	sample, err := os.ReadFile("../configs/application.yaml")
-	require.NoError(t, err)
-	var tree map[string]any
-	require.NoError(t, yaml.Unmarshal(sample, &tree))
-	page := readPage(t, "docs/configuration.md")
-	listed := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)`<br>").FindAllStringSubmatch(page, -1) {
-		listed[m[1]] = true
+	listed := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)`<br>`[^`]+` \\| [^|]+ \\| `([^|]*)` \\|").
+		FindAllStringSubmatch(readPage(t, "docs/configuration.md"), -1) {
+		listed[m[1]] = m[2]
 	}
-	var look func(prefix string, node any)
-	look = func(prefix string, node any) {
-		if block, ok := node.(map[string]any); ok && !listed[prefix] {
-			for name, below := range block {
-				look(strings.TrimPrefix(prefix+"."+name, "."), below)
+	said := map[string]bool{}
+	for _, opts := range [][]fx.Option{
+		{autoconfig.Property("application.name", "docs"), autoconfig.Property("cloud.nacos.discovery.register-enabled", false)},
+		{server.Module},
+	} {
+		for key, p := range configProps(t, opts...) {
+			said[key] = true
+			require.Contains(t, listed, key)
+			if p.Origin == "default" {
+				require.Equal(t, listed[key], shownText(p.Value), key)
 			}
-			return
 		}
-		require.True(t, listed[prefix], "configuration.md lacks %s", prefix)
 	}
-	look("", tree)
+	for key := range listed {
+		require.True(t, said[key], "configuration.md has %s, which nothing reads", key)
+	}
+}
+
+// property is a key as the endpoint configprops shows it.
+type property struct {
+	Value  any    `json:"value"`
+	Origin string `json:"origin"`
+}
+
+// configProps runs an application and asks it.
+func configProps(t *testing.T, opts ...fx.Option) map[string]property {
+	t.Helper()
+	app, err := autoconfig.New(append(opts,
+		autoconfig.ConfigYAML("{}"),
+		autoconfig.Logger(slog.New(slog.DiscardHandler)),
+		autoconfig.Property("server.port", 0),
+		autoconfig.Property("server.address", "127.0.0.1"),
+		autoconfig.Property("server.context-path", "/"),
+		autoconfig.Property("management.endpoints.exposure", "configprops"))...)
+	require.NoError(t, err)
+	require.NoError(t, app.Start(t.Context()))
+	defer func() { require.NoError(t, app.Stop(context.Background())) }()
+	var answer struct {
+		Properties map[string]property `json:"properties"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(get("http://"+app.Addr().String()+"/actuator/configprops")), &answer))
+	require.NotEmpty(t, answer.Properties)
+	return answer.Properties
+}
+
+// shownText is a value of that endpoint as the tables write it.
+func shownText(v any) string {
+	switch v := v.(type) {
+	case string:
+		if v == "" {
+			return `""`
+		}
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = fmt.Sprint(v[i])
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case map[string]any:
+		return "{}"
+	}
+	return fmt.Sprint(v)
 }
 
 // writeBlock writes the table of a block, and then those of the blocks in it.
