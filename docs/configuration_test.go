@@ -44,7 +44,7 @@ func applicationChapters() []chapter {
 
 // serverChapters are those that the registry server reads besides.
 func serverChapters() []chapter {
-	return []chapter{{"nacos", server.DefaultProperties()}}
+	return []chapter{{"nacos", server.DefaultProperties()}, {"nacos.admin", server.DefaultAdminProperties()}}
 }
 
 const configurationHead = `# Configuration

@@ -167,7 +167,8 @@ func (o *output) String() string {
 func startRegistry(t *testing.T) string {
 	t.Helper()
 	app, err := autoconfig.New(server.Module, autoconfig.ConfigYAML(`
-server: { address: 127.0.0.1, port: 0 }
+server: { address: 127.0.0.1, port: 0, lame-duck: 0s }
+nacos: { storage: { in-memory: true } }
 logging: { level: error }
 `))
 	require.NoError(t, err)
