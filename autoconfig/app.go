@@ -117,6 +117,9 @@ func (a *App) Reload(ctx context.Context) error { return a.reloader.reload(ctx, 
 func (a *App) Run(ctx context.Context) error {
 	signalled, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer ignore()
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	startCtx, cancel := context.WithTimeout(signalled, a.fx.StartTimeout())
 	defer cancel()
 	if err := a.Start(startCtx); err != nil {
@@ -127,9 +130,6 @@ func (a *App) Run(ctx context.Context) error {
 		return err
 	}
 	code := 0
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
 	for wait := true; wait; {
 		select {
 		case <-hangup:

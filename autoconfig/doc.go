@@ -9,11 +9,13 @@
 //	}
 //
 // What it provides to the graph, each as far as its condition holds: *gin.Engine,
-// *[WebServer], *slog.Logger, *prometheus.Registry (also as Registerer and
+// *[WebServer], *[ManagementServer], *slog.Logger, *[Loggers], *prometheus.Registry (also as Registerer and
 // Gatherer), *[EventBus] (also as registry.Publisher), *discovery.Client,
 // *loadbalance.LoadBalancer, *loadbalance.HTTPClient, registry.ServiceRegistry,
 // *registry.AutoServiceRegistration and the blocks of properties. fx.Decorate
-// and fx.Replace exchange any of them.
+// and fx.Replace exchange any of them. What it takes from the graph when it is
+// there: health indicators, and a trace.TracerProvider of OpenTelemetry, which
+// puts spans around requests and calls by name.
 //
 // Here belong assembly and the keys of the YAML file. Here does not belong
 // behaviour: what a part does with its settings is in the part, which works
