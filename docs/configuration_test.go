@@ -105,7 +105,7 @@ func TestConfigurationIsThatOfAnApplication(t *testing.T) {
 	said := map[string]bool{}
 	for _, opts := range [][]fx.Option{
 		{autoconfig.Property("application.name", "docs"), autoconfig.Property("cloud.nacos.discovery.register-enabled", false)},
-		{server.Module},
+		{server.Module, autoconfig.Property("nacos.storage.dir", t.TempDir()), autoconfig.Property("server.lame-duck", "0s")},
 	} {
 		for key, p := range configProps(t, opts...) {
 			said[key] = true

@@ -19,7 +19,8 @@ import (
 
 func TestRestyCallsByName(t *testing.T) {
 	app, err := autoconfig.New(server.Module, autoconfig.ConfigYAML(`
-server: { address: 127.0.0.1, port: 0 }
+server: { address: 127.0.0.1, port: 0, lame-duck: 0s }
+nacos: { storage: { in-memory: true } }
 logging: { level: error }
 `))
 	require.NoError(t, err)
