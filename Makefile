@@ -45,7 +45,7 @@ build: ## bin/rollcall, one static binary
 lint: $(STAMP) ## vet, golangci-lint, gofumpt and the rules no linter knows
 	@for module in $(MODULES); do \
 		echo "lint: module $$module"; \
-		(cd $$module && go vet ./... && $(TOOLS)/golangci-lint run --config $(ROOT)/.golangci.yml ./...); \
+		(cd $$module && go vet ./... && $(TOOLS)/golangci-lint run --allow-parallel-runners --config $(ROOT)/.golangci.yml ./...); \
 	done
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs -r $(TOOLS)/gofumpt -l); \
 	if [ -n "$$unformatted" ]; then echo "gofumpt would change:"; echo "$$unformatted"; exit 1; fi

@@ -74,7 +74,9 @@ func newPush(
 		return nil, err
 	}
 	store.OnChange(server.Change)
-	lc.Append(fx.StopHook(server.Close))
+	lc.Append(fx.StartStopHook(func() {
+		logger.Info("pushes are sent and acknowledged by UDP", "address", conn.LocalAddr().String())
+	}, server.Close))
 	return server, nil
 }
 

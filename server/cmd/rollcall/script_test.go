@@ -115,11 +115,14 @@ func stopChecks(ts *testscript.TestScript, url string) {
 	if !strings.HasPrefix(url, "http:") {
 		return
 	}
-	req, err := http.NewRequest(http.MethodPut, url+"/v1/ns/operator/switches?entry=healthCheckEnabled&value=false", nil)
+	req, err := http.NewRequest(http.MethodPut, url+"/v1/ns/operator/switches?entry=check&value=false", nil)
 	ts.Check(err)
 	resp, err := http.DefaultClient.Do(req)
 	ts.Check(err)
 	ts.Check(resp.Body.Close())
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusForbidden {
+		ts.Fatalf("switch checks off: %s", resp.Status)
+	}
 }
 
 func scriptStop(ts *testscript.TestScript, neg bool, args []string) {

@@ -161,7 +161,7 @@ func differences(a, b registry.Instance) []string {
 	differs("health", health(a.Healthy, a.Enabled).text, health(b.Healthy, b.Enabled).text)
 	differs("weight", strconv.FormatFloat(a.Weight, 'f', -1, 64), strconv.FormatFloat(b.Weight, 'f', -1, 64))
 	differs("kind", kind(a.Ephemeral), kind(b.Ephemeral))
-	differs("metadata", metadata(a.Metadata), metadata(b.Metadata))
+	differs("metadata", cmp.Or(metadata(a.Metadata), "none"), cmp.Or(metadata(b.Metadata), "none"))
 	return what
 }
 
