@@ -225,7 +225,7 @@ func TestReload_WhenTheFileChanged(t *testing.T) {
 	r.write("cloud.nacos.discovery.weight: 4\n")
 	require.Eventually(t, func() bool { return len(r.calls()) > 0 }, 20*time.Second, 10*time.Millisecond)
 	require.InDelta(t, 4, r.only("DEFAULT_GROUP@@orders").Weight, 0)
-	require.Contains(t, r.log.String(), `why="the file changed"`)
+	require.Eventually(t, func() bool { return strings.Contains(r.log.String(), `why="the file changed"`) }, 20*time.Second, 10*time.Millisecond)
 }
 
 // Kubernetes replaces a link to the folder that the file is in.
