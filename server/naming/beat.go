@@ -28,25 +28,32 @@ type BeatResult struct {
 // that cannot be.
 func (s *Store) Beat(k wire.ServiceKey, key InstanceKey, full *wire.Beat) (BeatResult, error) {
 	s.lease.heard()
-	s.beats.Add(1)
-	unknown := BeatResult{Interval: s.switches.Load().ClientBeatIntervalDuration()}
+	interval, answer, err := s.answerBeat(k, key, full)
+	s.beats.add(full != nil, answer)
+	return BeatResult{Known: answer == beatKnown || answer == beatCreated, Interval: interval}, err
+}
+
+// answerBeat does what a beat is to do. The interval is the default one where
+// the instance is not known.
+func (s *Store) answerBeat(k wire.ServiceKey, key InstanceKey, full *wire.Beat) (time.Duration, beatAnswer, error) {
+	interval := s.switches.Load().ClientBeatIntervalDuration()
 	if key.IP == "" && full == nil {
-		return unknown, nil
+		return interval, beatUnknown, nil
 	}
 	key, err := key.canonical()
 	if err != nil {
-		return unknown, err
+		return interval, beatRefused, err
 	}
 	if e, ok := s.entry(k); ok {
 		if i, ok := e.beat(key); ok {
-			return BeatResult{Known: true, Interval: s.interval(i)}, nil
+			return s.interval(i), beatKnown, nil
 		}
 		if i, ok := e.revision.Load().persistent.get(key); ok {
-			return BeatResult{Known: true, Interval: s.interval(i)}, nil
+			return s.interval(i), beatKnown, nil
 		}
 	}
 	if full == nil {
-		return unknown, nil
+		return interval, beatUnknown, nil
 	}
 	return s.registerByBeat(k, key, full)
 }
@@ -90,28 +97,34 @@ func (e *entry) recover(key InstanceKey) {
 	})
 }
 
-func (s *Store) registerByBeat(k wire.ServiceKey, key InstanceKey, full *wire.Beat) (BeatResult, error) {
+func (s *Store) registerByBeat(k wire.ServiceKey, key InstanceKey, full *wire.Beat) (time.Duration, beatAnswer, error) {
+	interval, answer := s.switches.Load().ClientBeatIntervalDuration(), beatUnknown
 	key, err := key.valid()
 	if err != nil {
-		return BeatResult{}, err
+		return interval, beatRefused, err
 	}
-	result := BeatResult{Interval: s.switches.Load().ClientBeatIntervalDuration()}
 	err = s.change(k, true, func(d *draft) error {
 		i, ok := d.ephemeral.get(key)
 		if !ok {
 			i, ok = d.persistents().get(key)
 		}
+		answer = beatKnown
 		if !ok {
 			if d.buried(key) {
+				answer = beatUnknown
 				return nil
 			}
+			answer = beatCreated
 			d.register(key, Registration{
 				InstanceKey: key, Weight: full.Weight, Enabled: true, Healthy: true, Metadata: full.Metadata,
 			})
 			i, _ = d.ephemeral.get(key)
 		}
-		result = BeatResult{Known: true, Interval: s.interval(i)}
+		interval = s.interval(i)
 		return nil
 	})
-	return result, err
+	if err != nil {
+		return interval, beatRefused, err
+	}
+	return interval, answer, nil
 }

@@ -28,6 +28,17 @@ const (
 	rateWindow = 30 * time.Second
 )
 
+// freeze is why time does not count as silence.
+type freeze int
+
+const (
+	frozenLate   freeze = iota // a tick came late, but the process ran
+	frozenStall                // the process was not running
+	frozenDeaf                 // nobody at all could be heard
+	frozenSwitch               // checking is switched off
+	freezes                    // how many there are
+)
+
 // lease is the clock by which silence is measured (server case SB-08). It counts
 // monotonic time from the store's start, in ticks of at most maxAdvance, so that
 // time in which this process could not have heard a beat does not count. And it
@@ -103,9 +114,10 @@ func (l *lease) unhealthyDue(i *Instance) bool { return l.now()-l.lastSign(i) > 
 func (l *lease) removalDue(i *Instance) bool { return l.now()-l.lastSign(i) > i.Intervals.Delete }
 
 // tick advances the clock by the real time since the last tick and returns how
-// much of it does not count for expiry. beats is the running total of beats;
+// much of it does not count for expiry, and why; where there are two reasons, the
+// first of stall, switch and deafness. beats is the running total of beats;
 // suspended says that checking is switched off.
-func (l *lease) tick(gap time.Duration, wall time.Time, beats uint64, suspended bool) (frozen time.Duration) {
+func (l *lease) tick(gap time.Duration, wall time.Time, beats uint64, suspended bool) (frozen time.Duration, why freeze) {
 	advance := max(0, min(gap, maxAdvance))
 	now := l.clock.Add(int64(advance))
 	l.wall.Store(wall.UnixMilli())
@@ -119,12 +131,15 @@ func (l *lease) tick(gap time.Duration, wall time.Time, beats uint64, suspended 
 	switch {
 	case gap > stall:
 		l.pardon.Store(now)
-		return gap - advance
-	case suspended || l.deaf(silence):
+		return gap - advance, frozenStall
+	case suspended:
 		l.pardon.Store(now)
-		return gap
+		return gap, frozenSwitch
+	case l.deaf(silence):
+		l.pardon.Store(now)
+		return gap, frozenDeaf
 	}
-	return gap - advance
+	return gap - advance, frozenLate
 }
 
 func (l *lease) deaf(silence time.Duration) bool {

@@ -9,9 +9,11 @@ import (
 
 func TestLease_CountsOnlyTimeInWhichItRan(t *testing.T) {
 	l := newLease(time.UnixMilli(1000))
-	require.Zero(t, l.tick(100*time.Millisecond, time.UnixMilli(1100), 0, false))
+	frozen, _ := l.tick(100*time.Millisecond, time.UnixMilli(1100), 0, false)
+	require.Zero(t, frozen)
 	require.Equal(t, 100*time.Millisecond, l.now())
-	require.Equal(t, 100*time.Millisecond, l.tick(300*time.Millisecond, time.UnixMilli(1400), 0, false))
+	frozen, _ = l.tick(300*time.Millisecond, time.UnixMilli(1400), 0, false)
+	require.Equal(t, 100*time.Millisecond, frozen)
 	require.Equal(t, 300*time.Millisecond, l.now(), "a late tick counts 200 ms")
 	require.Zero(t, l.pardon.Load(), "and is no stall")
 	l.tick(time.Hour, time.UnixMilli(5000), 0, false)
@@ -19,6 +21,33 @@ func TestLease_CountsOnlyTimeInWhichItRan(t *testing.T) {
 	require.Equal(t, l.clock.Load(), l.pardon.Load())
 	l.tick(-time.Hour, time.UnixMilli(0), 0, false)
 	require.Equal(t, 500*time.Millisecond, l.now(), "never backwards")
+}
+
+func TestLease_SaysWhyTimeDoesNotCount(t *testing.T) {
+	for name, c := range map[string]struct {
+		gap             time.Duration
+		suspended, deaf bool
+		frozen          time.Duration
+		why             freeze
+	}{
+		"late":                      {gap: 300 * time.Millisecond, frozen: 100 * time.Millisecond, why: frozenLate},
+		"stall":                     {gap: 3 * time.Second, frozen: 2800 * time.Millisecond, why: frozenStall},
+		"deaf":                      {gap: leaseTick, deaf: true, frozen: leaseTick, why: frozenDeaf},
+		"switch":                    {gap: leaseTick, suspended: true, frozen: leaseTick, why: frozenSwitch},
+		"a stall comes first":       {gap: 3 * time.Second, suspended: true, deaf: true, frozen: 2800 * time.Millisecond, why: frozenStall},
+		"the switch, then deafness": {gap: leaseTick, suspended: true, deaf: true, frozen: leaseTick, why: frozenSwitch},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLease(time.Now())
+			if c.deaf {
+				l.rate = 2 * deafRate
+				l.clock.Store(int64(2 * deafAfter))
+			}
+			frozen, why := l.tick(c.gap, time.Now(), 0, c.suspended)
+			require.Equal(t, c.frozen, frozen)
+			require.Equal(t, c.why, why)
+		})
+	}
 }
 
 func TestLease_RaiseTakesTheLater(t *testing.T) {

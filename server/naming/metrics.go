@@ -1,6 +1,8 @@
 package naming
 
 import (
+	"sync/atomic"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
@@ -11,7 +13,7 @@ type metrics struct {
 	expiries        prometheus.Counter
 	flips           prometheus.Counter
 	held            prometheus.Counter
-	frozen          prometheus.Counter
+	frozen          [freezes]prometheus.Counter
 }
 
 func newMetrics(registerer prometheus.Registerer, s *Store) *metrics {
@@ -24,9 +26,17 @@ func newMetrics(registerer prometheus.Registerer, s *Store) *metrics {
 			Namespace: "rollcall", Subsystem: "naming", Name: name, Help: help, ConstLabels: labels,
 		}, value)
 	}
-	f.NewCounterFunc(prometheus.CounterOpts{
-		Namespace: "rollcall", Subsystem: "naming", Name: "beats_total", Help: "Beats received.",
-	}, func() float64 { return float64(s.beats.Load()) })
+	for kind, counts := range map[string]*[beatAnswers]atomic.Uint64{"light": &s.beats.light, "full": &s.beats.full} {
+		for a, answer := range [beatAnswers]string{
+			beatKnown: "known", beatCreated: "created", beatUnknown: "unknown", beatRefused: "refused",
+		} {
+			f.NewCounterFunc(prometheus.CounterOpts{
+				Namespace: "rollcall", Subsystem: "naming", Name: "beats_total",
+				Help:        "Beats received, by kind and by what became of them.",
+				ConstLabels: prometheus.Labels{"kind": kind, "answer": answer},
+			}, func() float64 { return float64(counts[a].Load()) })
+		}
+	}
 	gauge("services", "Services there are.", nil, func() float64 { return float64(s.services.Load()) })
 	for kind, t := range map[string]*tally{"ephemeral": &s.ephemeral, "persistent": &s.persistent} {
 		const help = "Instances there are, by kind and real health."
@@ -35,6 +45,14 @@ func newMetrics(registerer prometheus.Registerer, s *Store) *metrics {
 		gauge("instances", help, prometheus.Labels{"kind": kind, "healthy": "false"},
 			func() float64 { return float64(t.instances.Load() - t.healthy.Load()) })
 	}
+	frozen := func(reason string) prometheus.Counter {
+		return f.NewCounter(prometheus.CounterOpts{
+			Namespace: "rollcall", Subsystem: "naming", Name: "lease_clock_frozen_seconds_total",
+			Help: "Time that does not count as silence, by reason: the clock was late, the process stood still (stall), " +
+				"it heard nobody (deaf), or checking is switched off (switch).",
+			ConstLabels: prometheus.Labels{"reason": reason},
+		})
+	}
 	return &metrics{
 		registrations:   counter("registrations_total", "Registrations by clients."),
 		deregistrations: counter("deregistrations_total", "Instances explicitly deregistered."),
@@ -42,7 +60,9 @@ func newMetrics(registerer prometheus.Registerer, s *Store) *metrics {
 		flips:           counter("health_flips_total", "Changes of an instance's health."),
 		held: counter("held_removals_total",
 			"Removals put off because more than half of a service fell silent at once. Alarm when it grows."),
-		frozen: counter("lease_clock_frozen_seconds_total",
-			"Time that does not count as silence: the process stood still, heard nobody, or checking is switched off."),
+		frozen: [freezes]prometheus.Counter{
+			frozenLate: frozen("late"), frozenStall: frozen("stall"),
+			frozenDeaf: frozen("deaf"), frozenSwitch: frozen("switch"),
+		},
 	}
 }

@@ -63,7 +63,7 @@ type Store struct {
 	warnings              *warnings
 	revisions             atomic.Uint64 // numbers given
 	recorded              atomic.Uint64 // batches that changed what a snapshot holds
-	beats                 atomic.Uint64
+	beats                 beatCounts
 	services              atomic.Int64
 	ephemeral, persistent tally
 
@@ -136,8 +136,8 @@ func (s *Store) run(ctx context.Context, sweepDelay time.Duration) {
 
 // advance lets real time pass for the instances.
 func (s *Store) advance(gap time.Duration, wall time.Time) {
-	frozen := s.lease.tick(gap, wall, s.beats.Load(), !s.switches.Load().HealthCheckEnabled)
-	s.metrics.frozen.Add(frozen.Seconds())
+	frozen, why := s.lease.tick(gap, wall, s.beats.total(), !s.switches.Load().HealthCheckEnabled)
+	s.metrics.frozen[why].Add(frozen.Seconds())
 	if gap > stall {
 		s.logger.Warn("the process stood still; every instance has one full timeout of grace", slog.Duration("pause", gap))
 	}
@@ -204,7 +204,7 @@ func (s *Store) Stats() Stats {
 	return Stats{
 		Services: int(s.services.Load()), Instances: int(s.ephemeral.instances.Load() + persistent),
 		Persistent: int(persistent), Healthy: int(s.ephemeral.healthy.Load() + s.persistent.healthy.Load()),
-		Beats: s.beats.Load(),
+		Beats: s.beats.total(),
 	}
 }
 

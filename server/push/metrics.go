@@ -13,6 +13,7 @@ type metrics struct {
 	tooLarge, limited, errors    prometheus.Counter
 	unmatched                    prometheus.Counter
 	dropped                      prometheus.Counter
+	delay                        prometheus.Histogram
 }
 
 func newMetrics(s *Server, r prometheus.Registerer) (*metrics, error) {
@@ -34,8 +35,15 @@ func newMetrics(s *Server, r prometheus.Registerer) (*metrics, error) {
 		Name: "rollcall_push_pending",
 		Help: "Datagrams that were sent and are not acknowledged yet.",
 	}, func() float64 { s.mu.Lock(); defer s.mu.Unlock(); return float64(len(s.pending)) })
+	delay := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "rollcall_push_delay_seconds",
+		Help: "Time from a change of a service to the first datagram of the round that sends it. " +
+			"It has the pause in which further changes are gathered.",
+		// That pause is 500 ms by default; what takes clearly longer is late.
+		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, .75, 1, 2.5, 5, 10},
+	})
 	if r != nil {
-		for _, c := range []prometheus.Collector{datagrams, dropped, subscriptions, pending} {
+		for _, c := range []prometheus.Collector{datagrams, dropped, subscriptions, pending, delay} {
 			if err := r.Register(c); err != nil {
 				return nil, fmt.Errorf("register the push metrics: %w", err)
 			}
@@ -51,5 +59,6 @@ func newMetrics(s *Server, r prometheus.Registerer) (*metrics, error) {
 		errors:    datagrams.WithLabelValues("error"),
 		unmatched: datagrams.WithLabelValues("unmatched"),
 		dropped:   dropped,
+		delay:     delay,
 	}, nil
 }

@@ -67,6 +67,8 @@ func BenchmarkRound(b *testing.B) {
 	s.mu.Unlock()
 	b.ReportAllocs()
 	for b.Loop() {
-		s.roundOf(svc, Shape{})
+		for _, d := range s.deliveries(svc, Shape{}) {
+			s.send(d)
+		}
 	}
 }

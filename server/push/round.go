@@ -25,26 +25,34 @@ func (s *Server) round() bool {
 	// may or may not hold it.
 	svc.scheduled, svc.cooling, svc.dirty = false, true, false
 	svc.coolUntil = time.Now().Add(s.o.Window)
+	changed := svc.changed
 	s.cooling.push(svc)
 	shapes := make([]Shape, 0, len(svc.shapes))
 	for shape := range svc.shapes {
 		shapes = append(shapes, shape)
 	}
 	s.mu.Unlock()
+	measured := false
 	for _, shape := range shapes {
-		s.roundOf(svc, shape)
+		for _, d := range s.deliveries(svc, shape) {
+			if s.send(d) && !measured {
+				measured = true
+				s.metrics.delay.Observe(time.Since(changed).Seconds())
+			}
+		}
 	}
 	return true
 }
 
-func (s *Server) roundOf(svc *service, shape Shape) {
+// deliveries prepares one shape's part of a round, for each of its subscribers.
+func (s *Server) deliveries(svc *service, shape Shape) []*delivery {
 	answer, ok := s.o.Source(svc.key, shape)
 	if !ok {
-		return
+		return nil
 	}
 	if len(answer) > maxAnswer {
 		s.tooLarge(svc, shape)
-		return
+		return nil
 	}
 	s.mu.Lock()
 	s.lastSequence++
@@ -53,11 +61,9 @@ func (s *Server) roundOf(svc *service, shape Shape) {
 	datagram := wire.EncodePush(wire.Push{Type: wire.PushDom, Data: string(answer), LastRefTime: sequence})
 	if len(datagram) > wire.MaxDatagram {
 		s.tooLarge(svc, shape)
-		return
+		return nil
 	}
-	for _, d := range s.expectAll(svc, shape, sequence, datagram) {
-		s.send(d)
-	}
+	return s.expectAll(svc, shape, sequence, datagram)
 }
 
 // tooLarge gives up a state that fits no datagram, and with it the older ones
@@ -90,13 +96,13 @@ func (s *Server) expectAll(svc *service, shape Shape, sequence int64, datagram [
 	return deliveries
 }
 
-// send writes one datagram. What the rate to a host does not allow, or the
+// send writes one datagram and reports whether it left. What the rate to a host does not allow, or the
 // system refuses, is like a datagram that was lost: it is due again later.
-func (s *Server) send(d *delivery) {
+func (s *Server) send(d *delivery) bool {
 	client := d.sub.client
 	if !client.host.limiter.Allow() {
 		s.metrics.limited.Inc()
-		return
+		return false
 	}
 	_, err := s.o.Conn.WriteToUDPAddrPort(d.datagram, client.addr)
 	switch {
@@ -105,6 +111,7 @@ func (s *Server) send(d *delivery) {
 	case !errors.Is(err, net.ErrClosed):
 		s.metrics.errors.Inc()
 	}
+	return err == nil
 }
 
 // cooled ends the pauses that are over; who changed meanwhile gets another round.

@@ -87,9 +87,12 @@ func (s *Server) Change(k wire.ServiceKey) {
 	case svc == nil || svc.scheduled:
 		return
 	case svc.cooling:
-		svc.dirty = true
+		if !svc.dirty {
+			svc.dirty, svc.changed = true, time.Now()
+		}
 		return
 	}
+	svc.changed = time.Now()
 	s.schedule(svc)
 	select {
 	case s.wake <- struct{}{}:

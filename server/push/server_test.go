@@ -333,6 +333,62 @@ func TestSend_RateToOneHostIsCapped(t *testing.T) {
 	})
 }
 
+func TestDelay_RunsFromTheFirstChangeToTheFirstDatagram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, st, reg := newNetwork(), &state{}, prometheus.NewRegistry()
+		n.ackFrom(one, two)
+		slow := time.Duration(0)
+		source := func(k wire.ServiceKey, shape Shape) ([]byte, bool) {
+			time.Sleep(slow)
+			return st.answer(k, shape)
+		}
+		s := start(t, n, source, func(o *Options) { o.Registerer = reg })
+		requireDelays := func(count uint64, sum time.Duration) {
+			t.Helper()
+			families, err := reg.Gather()
+			require.NoError(t, err)
+			for _, f := range families {
+				if f.GetName() == "rollcall_push_delay_seconds" {
+					h := f.GetMetric()[0].GetHistogram()
+					require.Equal(t, count, h.GetSampleCount())
+					require.InDelta(t, sum.Seconds(), h.GetSampleSum(), 1e-9)
+					return
+				}
+			}
+			require.Fail(t, "there is no such metric")
+		}
+		subscribe(t, s, "svc", one)
+		subscribe(t, s, "svc", two)
+		requireDelays(0, 0)
+
+		s.Change(key("svc"))
+		time.Sleep(200 * time.Millisecond)
+		requireDelays(1, 0) // one a round, however many subscribers
+		s.Change(key("svc"))
+		time.Sleep(100 * time.Millisecond)
+		s.Change(key("svc"))
+		time.Sleep(time.Second)
+		requireDelays(2, 300*time.Millisecond) // the first of the gathered ones waits longest
+
+		slow = 40 * time.Millisecond
+		s.Change(key("svc"))
+		time.Sleep(10 * time.Millisecond)
+		s.Change(key("svc")) // while the round is under way: it has one of its own
+		time.Sleep(2 * time.Second)
+		requireDelays(4, 300*time.Millisecond+40*time.Millisecond+490*time.Millisecond+40*time.Millisecond)
+
+		n.mu.Lock()
+		n.fail = errors.New("network is unreachable")
+		n.mu.Unlock()
+		s.Change(key("svc"))
+		time.Sleep(2 * time.Second)
+		requireDelays(4, 870*time.Millisecond) // what was not sent has no delay
+		s.Change(key("nobody's"))
+		time.Sleep(time.Second)
+		requireDelays(4, 870*time.Millisecond)
+	})
+}
+
 func TestMetrics_AreRegisteredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
@@ -342,7 +398,7 @@ func TestMetrics_AreRegisteredOnce(t *testing.T) {
 		synctest.Wait()
 		n, err := testutil.GatherAndCount(reg)
 		require.NoError(t, err)
-		require.Equal(t, 8+3, n)
+		require.Equal(t, 8+4, n)
 		_, err = New(Options{Conn: newNetwork(), Source: (&state{}).answer, Registerer: reg})
 		require.ErrorContains(t, err, "register the push metrics")
 	})

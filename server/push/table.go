@@ -29,6 +29,8 @@ type service struct {
 	// dirty, that it changed meanwhile and has the next one coming.
 	scheduled, cooling, dirty bool
 	coolUntil                 time.Time
+	// changed is when the first of the changes came that the next round sends.
+	changed time.Time
 }
 
 // subscription is one client's interest in one service in one shape.
