@@ -20,6 +20,7 @@ import (
 // settingsOf adds the blocks of this package to those that are read.
 func settingsOf(b *boot) *settings {
 	return &settings{
+		stages:          b.stages,
 		inetutils:       properties(b, "cloud.inetutils", DefaultInetUtilsProperties()), // first: see computed
 		application:     properties(b, "application", DefaultApplicationProperties()),
 		server:          properties(b, "server", DefaultServerProperties()),
@@ -59,6 +60,9 @@ func (b *boot) read() (*settings, *config.Config, error) {
 	}
 	s := settingsOf(b)
 	b.sources.Owned, b.sources.Foreign, b.sources.Computed = []string{"cloud"}, foreignKeys(), s.computed()
+	b.sources.Validate = map[string]func() error{
+		loadbalance.PropertiesPrefix: func() error { return s.loadbalancer.ValidateWith(s.stages...) },
+	}
 	loaded, err := config.Load(b.sources, b.blocks...)
 	if err != nil {
 		return nil, nil, err
@@ -75,7 +79,7 @@ func (b *boot) read() (*settings, *config.Config, error) {
 
 // again returns a boot that reads the same sources into blocks of its own.
 func (b *boot) again() *boot {
-	next := &boot{sources: b.sources, listener: b.listener, management: b.management, registry: b.registry, own: b.own}
+	next := &boot{sources: b.sources, listener: b.listener, management: b.management, registry: b.registry, own: b.own, stages: b.stages}
 	for _, declare := range b.declared {
 		declare(next)
 	}

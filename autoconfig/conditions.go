@@ -17,6 +17,7 @@ type settings struct {
 	inetutils       *InetUtilsProperties
 	nacos           *NacosProperties
 	loadbalancer    *loadbalance.Properties
+	stages          []loadbalance.Stage // of the application's own
 }
 
 // condition is a part of the application and why it takes part or does not.

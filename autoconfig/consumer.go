@@ -88,7 +88,7 @@ func loadBalancerModule(s *settings) fx.Option {
 func (s *settings) loadBalancerOptions() loadbalance.Options {
 	d := &s.nacos.Discovery
 	return loadbalance.Options{
-		Properties: s.loadbalancer, Cluster: d.ClusterName, Zone: d.Metadata["zone"], InstanceID: s.instanceID(),
+		Properties: s.loadbalancer, Stages: s.stages, Cluster: d.ClusterName, Zone: d.Metadata["zone"], InstanceID: s.instanceID(),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
 	"github.com/rollcall-go/rollcall/discovery"
+	"github.com/rollcall-go/rollcall/loadbalance"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
@@ -27,6 +28,7 @@ type boot struct {
 	logger     *slog.Logger
 	registry   registry.ServiceRegistry
 	own        []discovery.Source
+	stages     []loadbalance.Stage
 	plain      []fx.Option
 	errs       []error // options that cannot be meant
 }
@@ -157,6 +159,13 @@ func Logger(l *slog.Logger) fx.Option {
 			b.fail("autoconfig.Logger: the logger is nil")
 		}
 	})
+}
+
+// Stages are further ones that cloud.loadbalancer.chain may name, by their order
+// among those of package loadbalance. They are given here and not to the graph,
+// since the configuration is validated before there is one.
+func Stages(stages ...loadbalance.Stage) fx.Option {
+	return newBootOption("Stages", func(b *boot) { b.stages = append(b.stages, stages...) })
 }
 
 // Backend registers and looks up with a registry of the application's own in

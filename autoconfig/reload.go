@@ -165,6 +165,9 @@ var (
 	changeBalancer     = change{"the load balancer", (*reloader).applyBalancer}
 	changeServers      = change{"the nodes of the registry", (*reloader).applyServers}
 	changeRegistration = change{"the registration", (*reloader).applyRegistration}
+	// changeLookups is a part of changeRegistration, on its own where nothing is
+	// registered.
+	changeLookups = change{"where names are looked up", (*reloader).applyLookups}
 )
 
 // changeOf says how a key is applied; with no way it needs a restart.
@@ -181,6 +184,14 @@ func changeOf(key string) change {
 		return changeRegistration
 	}
 	return change{}
+}
+
+// wayOf is changeOf in this application, which may only look up.
+func (r *reloader) wayOf(key string) change {
+	if r.parts.inside.registration == nil && slices.Contains(lookupKeys, key) {
+		return changeLookups
+	}
+	return changeOf(key)
 }
 
 // registrationKeys are what the registration is made of; addressKeys are those
@@ -205,10 +216,10 @@ var (
 // apply goes every way that a changed key calls for, and returns the keys that are
 // in effect now.
 func (r *reloader) apply(ctx context.Context, next *settings, changed []string) (applied []string, errs []error) {
-	for _, way := range []change{changeLevels, changeBalancer, changeServers, changeRegistration} {
+	for _, way := range []change{changeLevels, changeBalancer, changeServers, changeRegistration, changeLookups} {
 		var keys []string
 		for _, key := range changed {
-			if changeOf(key).name == way.name {
+			if r.wayOf(key).name == way.name {
 				keys = append(keys, key)
 			}
 		}
@@ -282,8 +293,8 @@ func (r *reloader) applyServers(ctx context.Context, next *settings, _ []string)
 
 // applyRegistration makes the registration anew from the properties, below what
 // customizers, hooks and changes at run time say. The registry is told by one
-// update; where the instance or its service is another one now, that is registered
-// and then the former taken out.
+// update; where the instance or its service is another one now, that is registered,
+// calls by name go on from there, and then the former is taken out.
 func (r *reloader) applyRegistration(ctx context.Context, next *settings, keys []string) error {
 	a := r.parts.inside.registration
 	if a == nil {
@@ -295,19 +306,9 @@ func (r *reloader) applyRegistration(ctx context.Context, next *settings, keys [
 			return err
 		}
 	}
-	if err := a.Refresh(ctx, wanted.registration(next)); err != nil {
+	if err := a.Refresh(ctx, wanted.registration(next), func() { r.lookFrom(next) }); err != nil {
 		return err
 	}
 	*r.parts.offer = wanted
-	for _, key := range keys {
-		if slices.Contains(lookupKeys, key) {
-			r.parts.logger.Warn("the registration has moved; calls by name go on from where they were until a restart", slog.String("key", key))
-		}
-	}
 	return nil
-}
-
-// lookupKeys also say where names are looked up and which cluster is preferred.
-var lookupKeys = []string{
-	"cloud.nacos.discovery.namespace", "cloud.nacos.discovery.group", "cloud.nacos.discovery.cluster-name",
 }

@@ -33,7 +33,9 @@ const groupSeparator = "@@"
 type Client struct {
 	opt     Options
 	metrics *metrics
-	polls   *planner
+	// defaults complete plain names; they may change while the client is in use.
+	defaults atomic.Pointer[scope]
+	polls    *planner
 	// events follows the lists for the publisher, disk for the files; disk and
 	// failover are nil when they are off.
 	events   *follower
@@ -69,6 +71,7 @@ func New(o Options) (*Client, error) {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Client{opt: o, polls: newPlanner(), ctx: ctx, cancel: cancel}
+	c.SetDefaults(o.Namespace, o.Group)
 	c.entries.Store(&map[registry.ServiceID]*entry{})
 	metrics, err := newMetrics(o.Registerer, c.countStale, c.countProtected)
 	if err != nil {
@@ -102,7 +105,8 @@ func New(o Options) (*Client, error) {
 // ID returns the id that a name stands for: "name" in the client's namespace and
 // group, or "GROUP@@name" in the client's namespace.
 func (c *Client) ID(name string) registry.ServiceID {
-	id := registry.ServiceID{Namespace: c.opt.Namespace, Group: c.opt.Group, Name: name}
+	in := c.defaults.Load()
+	id := registry.ServiceID{Namespace: in.namespace, Group: in.group, Name: name}
 	if group, bare, ok := strings.Cut(name, groupSeparator); ok {
 		id.Name = bare
 		if group != "" {
@@ -110,6 +114,19 @@ func (c *Client) ID(name string) registry.ServiceID {
 		}
 	}
 	return id
+}
+
+// scope is where plain names are looked up. It is replaced as a whole, so that no
+// name is ever completed from two.
+type scope struct{ namespace, group string }
+
+// SetDefaults replaces Options.Namespace and Options.Group for every name that is
+// completed from now on, by [Client.ID] and [Client.Services]; "" are the defaults
+// of package registry. An id that was made before keeps its meaning, and so do
+// subscriptions, cached lists and the files of Options.Disk.
+func (c *Client) SetDefaults(namespace, group string) {
+	id := registry.ServiceID{Namespace: namespace, Group: group}.Normalize()
+	c.defaults.Store(&scope{id.Namespace, id.Group})
 }
 
 // Snapshot returns what is known about a service. Only the first question about
@@ -209,7 +226,8 @@ func (c *Client) Subscribe(id registry.ServiceID, f func(*Snapshot)) (*Subscript
 // Services returns the sorted names in the client's namespace and group: the
 // union of what the sources answer. It fails only when no source answered.
 func (c *Client) Services(ctx context.Context) ([]string, error) {
-	return c.ServicesIn(ctx, c.opt.Namespace, c.opt.Group)
+	in := c.defaults.Load()
+	return c.ServicesIn(ctx, in.namespace, in.group)
 }
 
 // ServicesIn is [Client.Services] for another namespace and group; "" are the

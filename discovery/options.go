@@ -97,7 +97,8 @@ type Options struct {
 	// Sources; the others follow as they are there. It is for sources that were
 	// collected, as by [Module].
 	Order []string
-	// Namespace and Group complete the names given to [Client.ID]; "" are the
+	// Namespace and Group complete the names given to [Client.ID], until
+	// [Client.SetDefaults] says otherwise; "" are the
 	// defaults of package registry.
 	Namespace string
 	Group     string

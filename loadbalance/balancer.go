@@ -78,8 +78,6 @@ type LoadBalancer struct {
 	filters    []Filter
 	custom     []Stage
 	lifecycles []Lifecycle
-	cluster    string
-	zone       string
 	instanceID string
 	rand       Rand
 	directory  directory
@@ -115,15 +113,12 @@ func New(o Options) (*LoadBalancer, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Zone == "" {
-		o.Zone = o.Cluster
-	}
 	if o.InstanceID == "" {
 		o.InstanceID = uuid.NewString()
 	}
 	l := &LoadBalancer{
 		discovery: o.Discovery, policy: o.Policy, filters: o.Filters, custom: o.Stages,
-		lifecycles: o.Lifecycles, cluster: o.Cluster, zone: o.Zone, instanceID: o.InstanceID,
+		lifecycles: o.Lifecycles, instanceID: o.InstanceID,
 		rand: orDefault(o.Rand), directory: directory{discovery: o.Discovery}, log: o.Logger,
 		epoch: time.Now(), probes: make(chan struct{}, maxProbes),
 	}
@@ -143,7 +138,7 @@ func New(o Options) (*LoadBalancer, error) {
 		p = *o.Properties
 		l.configured.Store(true)
 	}
-	c, err := l.newConfig(p)
+	c, err := l.newConfig(p, placeOf(o.Cluster, o.Zone))
 	if err != nil {
 		l.end()
 		return nil, fmt.Errorf("load balancer options: %w", err)

@@ -27,6 +27,35 @@ func (p Properties) Validate() error {
 	return errors.Join(errs...)
 }
 
+// ValidateWith is [Properties.Validate] where chains may also name these stages,
+// as [Options].Stages.
+func (p Properties) ValidateWith(custom ...Stage) error {
+	if len(custom) == 0 {
+		return p.Validate()
+	}
+	plain := p.Clone()
+	plain.Chain = nil
+	for _, values := range plain.Clients {
+		for key := range values {
+			if uniformName(key) == "chain" {
+				delete(values, key)
+			}
+		}
+	}
+	errs := []error{plain.Validate()}
+	if _, err := chainNames(p, custom...); err != nil {
+		errs = append(errs, fmt.Errorf("chain: %w", err))
+	}
+	for _, id := range sortedKeys(p.Clients) {
+		if merged, err := p.Override(p.Clients[id]); err == nil {
+			if _, err := chainNames(merged, custom...); err != nil {
+				errs = append(errs, keyed("clients."+id, fmt.Errorf("chain: %w", err)))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // newProblems leaves out what is wrong for all services anyway.
 func newProblems(err, common error) error {
 	if err == nil || common == nil {

@@ -207,3 +207,62 @@ func TestServiceDiscoveryTimeout_BoundsTheFirstList(t *testing.T) {
 		require.Equal(t, 2*time.Second, time.Since(began))
 	})
 }
+
+func TestRelocate_PrefersTheNewPlaceAndKeepsWhatIsKnown(t *testing.T) {
+	s := memory.New()
+	s.Set(orders, inst(1, in("A")), inst(2, in("B")), inst(3, in("B")))
+	o := with(outlier)
+	o.Properties.PreferSameCluster, o.Cluster = true, "A"
+	l := balancer(t, s, o)
+	require.Equal(t, "1", used(t, l))
+	l.Relocate("B", "")
+	require.Equal(t, "23", used(t, l))
+	end(t, l, "192.0.2.2", 3, errRefused)
+	require.Equal(t, "3", used(t, l))
+
+	l.Relocate("A", "b")
+	require.Equal(t, "1", used(t, l))
+	p := l.Properties()
+	p.Configurations, p.MinAvailable = loadbalance.StageZone, 1
+	require.NoError(t, l.Reconfigure(p))
+	require.Equal(t, "3", used(t, l), "the place and the ejection outlive another configuration")
+	l.Relocate("A", "")
+	require.Equal(t, "1", used(t, l), "no zone is the cluster")
+	require.NoError(t, l.Close())
+	l.Relocate("B", "")
+}
+
+func TestRelocate_WhileCallsGoOn(t *testing.T) {
+	s := memory.New()
+	s.Set(orders, inst(1, in("A")), inst(2, in("B")))
+	o := with(outlier)
+	o.Properties.PreferSameCluster = true
+	l := balancer(t, s, o)
+	defer func() { require.NoError(t, l.Close()) }()
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := l.Choose(t.Context(), orders); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for n := range 200 {
+		cluster := string(rune('A' + n%2))
+		l.Relocate(cluster, "")
+		r, err := l.Choose(t.Context(), orders)
+		require.NoError(t, err)
+		require.Equal(t, cluster, r.Instance.Cluster)
+	}
+	close(stop)
+	wg.Wait()
+}

@@ -1,7 +1,7 @@
 package loadbalance
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -14,11 +14,17 @@ import (
 // whole.
 type config struct {
 	properties Properties
+	place      place
 	lifecycles []Lifecycle
 	balanced   map[string]bool // hosts; nil when all are that name a service
 	// connections are for calls that go to no service.
 	connections BaseTransportOptions
 }
+
+// place is where the caller is.
+type place struct{ cluster, zone string }
+
+func placeOf(cluster, zone string) place { return place{cluster, cmp.Or(zone, cluster)} }
 
 // settings is a configuration as it counts for one service.
 type settings struct {
@@ -116,11 +122,11 @@ func (l *LoadBalancer) stage(name string, set *settings, id registry.ServiceID) 
 		}
 		return subsetStage(own, p.Subset.Size)
 	case StageSameCluster:
-		return clusterStage(l.cluster)
+		return clusterStage(set.config.place.cluster)
 	case StageZone:
 		zone := p.Zone
 		if zone == "" {
-			zone = l.zone
+			zone = set.config.place.zone
 		}
 		return zoneStage(zone, p.MinAvailable)
 	case StageWeighted:
@@ -143,12 +149,12 @@ func forService(table map[string]string, id registry.ServiceID, otherwise string
 }
 
 // newConfig checks properties and works out what services share.
-func (l *LoadBalancer) newConfig(p Properties) (*config, error) {
+func (l *LoadBalancer) newConfig(p Properties, at place) (*config, error) {
 	p = p.Clone()
-	if err := l.validate(p); err != nil {
+	if err := keyed(PropertiesPrefix, p.ValidateWith(l.custom...)); err != nil {
 		return nil, err
 	}
-	c := &config{properties: p, lifecycles: l.lifecycles, connections: newCallSettings(p).http}
+	c := &config{properties: p, place: at, lifecycles: l.lifecycles, connections: newCallSettings(p).http}
 	if p.Stats.Enabled {
 		if err := l.stats.enable(); err != nil {
 			return nil, fmt.Errorf("register load balancer metrics: %w", err)
@@ -164,37 +170,6 @@ func (l *LoadBalancer) newConfig(p Properties) (*config, error) {
 	return c, nil
 }
 
-// validate knows the stages of this balancer, which [Properties.Validate] does
-// not.
-func (l *LoadBalancer) validate(p Properties) error {
-	plain := p
-	if len(l.custom) > 0 {
-		plain = p.Clone()
-		plain.Chain = nil
-		for _, values := range plain.Clients {
-			for key := range values {
-				if uniformName(key) == "chain" {
-					delete(values, key)
-				}
-			}
-		}
-	}
-	errs := []error{plain.Validate()}
-	if len(l.custom) > 0 {
-		if _, err := chainNames(p, l.custom...); err != nil {
-			errs = append(errs, fmt.Errorf("chain: %w", err))
-		}
-		for _, id := range sortedKeys(p.Clients) {
-			if merged, err := p.Override(p.Clients[id]); err == nil {
-				if _, err := chainNames(merged, l.custom...); err != nil {
-					errs = append(errs, keyed("clients."+id, fmt.Errorf("chain: %w", err)))
-				}
-			}
-		}
-	}
-	return keyed(PropertiesPrefix, errors.Join(errs...))
-}
-
 // Reconfigure puts another configuration into effect for everything chosen from
 // now on: chains, policies, retries. Calls under way end by the old one. What is
 // known of the instances, ejections and results of probes stays. The error names
@@ -207,7 +182,7 @@ func (l *LoadBalancer) Reconfigure(p Properties) error {
 		return ErrClosed
 	}
 	before := l.config.Load()
-	next, err := l.newConfig(p)
+	next, err := l.newConfig(p, before.place)
 	if err != nil {
 		return err
 	}
@@ -224,6 +199,26 @@ func (l *LoadBalancer) Reconfigure(p Properties) error {
 	}
 	l.log.Info("load balancer reconfigured", slog.Int("overrides", len(p.Clients)))
 	return nil
+}
+
+// Relocate says that the caller has moved, as Options.Cluster and Options.Zone do
+// at the start: what is chosen from now on prefers the new place, and calls under
+// way end where they are. What is known of the instances stays. A closed balancer
+// takes no notice.
+func (l *LoadBalancer) Relocate(cluster, zone string) {
+	l.reconfiguring.Lock()
+	defer l.reconfiguring.Unlock()
+	before, at := l.config.Load(), placeOf(cluster, zone)
+	if l.closed.Load() || before.place == at {
+		return
+	}
+	next := *before
+	next.place = at
+	l.config.Store(&next)
+	for s := range l.services.all() {
+		s.reconfigure()
+	}
+	l.log.Info("load balancer relocated", slog.String("cluster", at.cluster), slog.String("zone", at.zone))
 }
 
 // Properties returns the configuration in effect.

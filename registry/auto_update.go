@@ -31,14 +31,18 @@ func (a *AutoServiceRegistration) Update(ctx context.Context, f func(*Registrati
 		if from.Enabled != to.Enabled {
 			a.status = statusOf(to)
 		}
-	})
+	}, nil)
 }
 
 // Refresh replaces the template, the lowest layer, after the configuration was
 // read again, and tells the registry what follows from that, as Update does.
 // Customizers run again; what listeners and hooks made of the registration, and
 // what was changed at run time, stays (client case 25).
-func (a *AutoServiceRegistration) Refresh(ctx context.Context, template Registration) error {
+//
+// registered, if it is not nil, is called once the registry knows the new state,
+// or is not to be told yet, and before a former instance is taken out. A change
+// that fails before calls it not at all.
+func (a *AutoServiceRegistration) Refresh(ctx context.Context, template Registration, registered func()) error {
 	template = a.initial(template)
 	return a.change(ctx, func(now Registration) (Registration, error) {
 		next := template.clone()
@@ -55,16 +59,16 @@ func (a *AutoServiceRegistration) Refresh(ctx context.Context, template Registra
 			next.Enabled = a.status == StatusUp
 		}
 		return next, nil
-	}, func(_, _ Registration) { a.template = template })
+	}, func(_, _ Registration) { a.template = template }, registered)
 }
 
 // change makes of the registration what next makes of it; note runs under mu when
-// that was accepted.
-func (a *AutoServiceRegistration) change(ctx context.Context, next func(now Registration) (Registration, error), note func(from, to Registration)) error {
+// that was accepted, and then after it, unless it is nil.
+func (a *AutoServiceRegistration) change(ctx context.Context, next func(now Registration) (Registration, error), note func(from, to Registration), then func()) error {
 	if !a.options.Enabled {
 		return ErrDisabled
 	}
-	from, to, err := a.changeInTurn(ctx, next, note)
+	from, to, err := a.changeInTurn(ctx, next, note, then)
 	if from.Enabled != to.Enabled {
 		a.announce(ctx, StatusChanged{Registration: to.clone(), Status: statusOf(to)})
 	}
@@ -76,7 +80,7 @@ func (a *AutoServiceRegistration) change(ctx context.Context, next func(now Regi
 
 // changeInTurn returns what was registered before and is afterwards; they are
 // equal where nothing changed.
-func (a *AutoServiceRegistration) changeInTurn(ctx context.Context, next func(now Registration) (Registration, error), note func(from, to Registration)) (from, to Registration, err error) {
+func (a *AutoServiceRegistration) changeInTurn(ctx context.Context, next func(now Registration) (Registration, error), note func(from, to Registration), then func()) (from, to Registration, err error) {
 	giveBack, err := a.calls.take(ctx)
 	if err != nil {
 		return from, from, fmt.Errorf("wait for a call to the registry in progress: %w", err)
@@ -114,6 +118,9 @@ func (a *AutoServiceRegistration) changeInTurn(ctx context.Context, next func(no
 		}
 	}
 	settle()
+	if then != nil {
+		then()
+	}
 	if !moved || !reached {
 		return from, to, nil
 	}

@@ -194,7 +194,7 @@ func TestUpdate_ConcurrentUseLeavesNothing(t *testing.T) {
 						case 2:
 							u.adopted(auto.Registration())
 						case 3:
-							_ = auto.Refresh(t.Context(), template())
+							_ = auto.Refresh(t.Context(), template(), nil)
 						default:
 							_ = auto.SetStatus(t.Context(), []registry.Status{registry.StatusUp, registry.StatusDown}[n%2])
 						}
@@ -235,7 +235,7 @@ func TestCase25_ARefreshKeepsTheUpperLayers(t *testing.T) {
 
 	next := template()
 	next.Weight, next.Metadata = 4, map[string]string{"from": "properties", "version": "2", "runtime": "no", "new": "key"}
-	require.NoError(t, auto.Refresh(t.Context(), next))
+	require.NoError(t, auto.Refresh(t.Context(), next, nil))
 	got := u.only(t)
 	require.EqualValues(t, 4, got.Weight)
 	require.Equal(t, 8080, got.Port, "still the web server's")
@@ -246,8 +246,26 @@ func TestCase25_ARefreshKeepsTheUpperLayers(t *testing.T) {
 	require.Equal(t, "update 192.0.2.7:8080", u.all()[len(u.all())-1])
 
 	calls := len(u.all())
-	require.NoError(t, auto.Refresh(t.Context(), next))
+	require.NoError(t, auto.Refresh(t.Context(), next, nil))
 	require.Len(t, u.all(), calls, "the same again is no call")
+	require.NoError(t, auto.Stop(t.Context()))
+}
+
+func TestRefresh_TellsWhenTheNewInstanceIsThereAndTheFormerStillIs(t *testing.T) {
+	f := newFakeRegistry()
+	auto := started(t, f)
+	next := template()
+	next.Service.Group = "G"
+	var then []string
+	require.NoError(t, auto.Refresh(t.Context(), next, func() { then = f.all() }))
+	all := f.all()
+	require.Equal(t, all[:len(all)-1], then, "all but taking the former out")
+	require.Contains(t, then[len(then)-1], "register ")
+	require.Contains(t, all[len(all)-1], "deregister ")
+
+	f.onRegister = func(context.Context, registry.Registration) error { return errors.New("refused") }
+	next.Service.Group = "H"
+	require.ErrorContains(t, auto.Refresh(t.Context(), next, func() { t.Error("told of a change that was refused") }), "refused")
 	require.NoError(t, auto.Stop(t.Context()))
 }
 
@@ -265,7 +283,7 @@ func TestRefresh_ACustomizerThatFailsChangesNothing(t *testing.T) {
 	broken = true
 	next := template()
 	next.Weight = 4
-	require.ErrorContains(t, auto.Refresh(t.Context(), next), "customizer c")
+	require.ErrorContains(t, auto.Refresh(t.Context(), next, nil), "customizer c")
 	require.EqualValues(t, 1, u.only(t).Weight)
 	require.NoError(t, auto.Stop(t.Context()))
 }
@@ -298,7 +316,7 @@ func TestCase25_AdoptedChangesAreOfTheUppermostLayer(t *testing.T) {
 
 	next := template()
 	next.Weight, next.Metadata = 2, map[string]string{"version": "2", "more": "x"}
-	require.NoError(t, auto.Refresh(t.Context(), next))
+	require.NoError(t, auto.Refresh(t.Context(), next, nil))
 	got := u.only(t)
 	require.EqualValues(t, 5, got.Weight)
 	want := maps.Clone(console.Metadata)

@@ -171,7 +171,7 @@ func TestCase25_OverTheRealServer(t *testing.T) {
 				require.Equal(t, tc.weight, auto.Registration().Weight)
 
 				configured.Weight, configured.Metadata = 3, map[string]string{"color": "blue", "more": "x"}
-				require.NoError(t, auto.Refresh(t.Context(), configured))
+				require.NoError(t, auto.Refresh(t.Context(), configured, nil))
 				found = list(t, operator, configured.Service)
 				require.Equal(t, tc.renewed, found[0].Weight)
 				require.Equal(t, map[string]string{"color": tc.color, "custom": "yes", "more": "x"}, found[0].Metadata)

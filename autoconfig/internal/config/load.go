@@ -35,6 +35,8 @@ type Sources struct {
 	// each with our key for the same thing, "" when there is none. They get a
 	// warning wherever they stand.
 	Foreign map[string]string
+	// Validate has rules, by prefix, that take the place of a block's own method.
+	Validate map[string]func() error
 }
 
 // Compute finds out what a placeholder stands for.
@@ -129,7 +131,7 @@ func Load(s Sources, blocks ...Block) (*Config, error) {
 	c.note(s.Text != "", ignored)
 	c.decode()
 	for _, b := range blocks {
-		c.validate(b)
+		c.validate(b, s.Validate[b.Prefix])
 	}
 	return c, nil
 }
@@ -301,12 +303,14 @@ func scalarText(v value, name, rest string) (string, bool, error) {
 // validator is what a block may implement.
 type validator interface{ Validate() error }
 
-func (c *Config) validate(b Block) {
-	v, ok := b.Target.(validator)
-	if !ok {
+func (c *Config) validate(b Block, rule func() error) {
+	if v, ok := b.Target.(validator); ok && rule == nil {
+		rule = v.Validate
+	}
+	if rule == nil {
 		return
 	}
-	err := v.Validate()
+	err := rule()
 	if err == nil {
 		return
 	}
