@@ -1,5 +1,5 @@
 // Greeter is the program of the README: a service that registers itself as
-// greeter and calls services by name, here itself. Start a registry first:
+// greeter and calls services by name, here itself: lb:// takes nothing but names. Start a registry first:
 //
 //	go run ./server/cmd/rollcall
 //	cd examples/greeter && go run .
@@ -18,7 +18,7 @@ func main() { autoconfig.Run(fx.Invoke(routes)) }
 func routes(engine *gin.Engine, client *loadbalance.HTTPClient) {
 	engine.GET("/hello", func(c *gin.Context) { c.String(200, "hello\n") })
 	engine.GET("/meet/:service", func(c *gin.Context) {
-		resp, err := client.Get("http://" + c.Param("service") + "/hello") // by name
+		resp, err := client.Get("lb://" + c.Param("service") + "/hello") // by name
 		if err != nil {
 			c.String(503, err.Error())
 			return
