@@ -154,6 +154,7 @@ func TestOutcomesInTheTermsOfHTTP(t *testing.T) {
 		o := outcomeOf(c.info, c.stream)
 		require.Equal(t, c.code, o.StatusCode, c.name)
 		require.ErrorIs(t, o.Err, c.err, c.name)
+		require.Equal(t, errors.Is(c.err, context.DeadlineExceeded) || errors.Is(c.err, context.Canceled), o.CallerLeft, c.name)
 	}
 	for code := codes.OK; code <= codes.Unauthenticated; code++ {
 		got := httpStatus(code)
