@@ -141,8 +141,17 @@ func (v *view) pick(r *Request) (Result, error) {
 	if err != nil {
 		return result, err
 	}
-	if r.avoids(result.Instance) {
-		other, ok := v.pickOther(r)
+	avoided := r.avoids(result.Instance)
+	if avoided && r.lost(result.Instance) {
+		result.discard()
+		var ok bool
+		if result, ok = v.pickAmong(r, func(i *registry.Instance) bool { return !r.lost(i) }); !ok {
+			return Result{}, ErrNoInstance
+		}
+		avoided = r.avoids(result.Instance)
+	}
+	if avoided {
+		other, ok := v.pickAmong(r, func(i *registry.Instance) bool { return !r.avoids(i) })
 		switch {
 		case ok:
 			result.discard()
@@ -161,11 +170,11 @@ func (v *view) pick(r *Request) (Result, error) {
 	return result, nil
 }
 
-// pickOther goes through the chain once more without what the call avoids, which
-// may lead out of what is preferred; false when nothing is left.
-func (v *view) pickOther(r *Request) (Result, bool) {
+// pickAmong goes through the chain once more with some of the instances, which may
+// lead out of what is preferred; false when nothing is left.
+func (v *view) pickAmong(r *Request, some func(*registry.Instance) bool) (Result, bool) {
 	left := stock{known: v.usable.known}
-	left.candidates = keep(v.usable.candidates, func(c *Candidate) bool { return !r.avoids(c.Instance) })
+	left.candidates = keep(v.usable.candidates, func(c *Candidate) bool { return some(c.Instance) })
 	if len(left.candidates) == 0 {
 		return Result{}, false
 	}
