@@ -29,7 +29,9 @@ type Request struct {
 	// Lost says which of the instances that are not reachable will not be so soon;
 	// nil is none. When the policy chose a lost one, it chooses again from what the
 	// chain leaves without all that are, and Reachable is asked about that choice
-	// before others.
+	// before others. A call that asked for certain instances, by a hint or a cookie,
+	// is not given others while one of these is neither reachable nor lost: the
+	// choice is [ErrNoInstance], and can be made again soon.
 	Lost func(*registry.Instance) bool
 	// Method is the HTTP method, or the full method of another protocol; may be "".
 	Method string
