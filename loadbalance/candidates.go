@@ -29,7 +29,7 @@ func (l *LoadBalancer) Candidates(ctx context.Context, id registry.ServiceID) ([
 		}
 		return nil, fmt.Errorf("candidates of %s: %w", id, err)
 	}
-	end, err := v.leaf(v.root, &Request{Context: ctx, Service: id})
+	end, _, err := v.leaf(v.root, &Request{Context: ctx, Service: id})
 	switch {
 	case errors.Is(err, ErrNoInstance), err == nil && len(end.candidates) == 0:
 		return nil, l.noInstance(ctx, snapshot)

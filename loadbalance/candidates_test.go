@@ -65,3 +65,27 @@ func TestDR11_CallersThatHoldConnectionsGoWhereTheyAreConnected(t *testing.T) {
 		}
 	}
 }
+
+func TestDR11_CallersWithLostConnectionsAreAskedAboutTheNextChoice(t *testing.T) {
+	l := having(t, loadbalance.Options{Cluster: "a", PreferSameCluster: true}, inst(1, in("a")), inst(2, in("b")), inst(3, in("b")))
+	lost, asked, ready := "192.0.2.1", []string{}, ""
+	request := loadbalance.Request{
+		Service:   orders,
+		Reachable: func(i *registry.Instance) bool { asked = append(asked, i.IP); return i.IP == ready },
+		Lost:      func(i *registry.Instance) bool { return i.IP == lost || lost == "all" },
+	}
+	_, err := l.ChooseFor(t.Context(), request)
+	require.ErrorIs(t, err, loadbalance.ErrNoInstance)
+	require.Equal(t, lost, asked[0])
+	require.NotEqual(t, lost, asked[1], "what the call would go to instead")
+
+	ready = "192.0.2.3"
+	got, err := l.ChooseFor(t.Context(), request)
+	require.NoError(t, err)
+	require.Equal(t, ready, got.Instance.IP)
+
+	asked, ready, lost = nil, "", "all"
+	_, err = l.ChooseFor(t.Context(), request)
+	require.ErrorIs(t, err, loadbalance.ErrNoInstance)
+	require.Equal(t, []string{"192.0.2.1"}, asked)
+}

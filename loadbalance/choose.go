@@ -261,6 +261,7 @@ func (l *LoadBalancer) Do(ctx context.Context, id registry.ServiceID, f func(con
 		}()
 	}
 	outcome.Err = f(ctx, chosen.Instance)
+	outcome.CallerLeft = outcome.Err != nil && ctx.Err() != nil
 	return outcome.Err
 }
 

@@ -45,7 +45,7 @@ func (e *endpoint) end(o Outcome) {
 	} else {
 		e.active.Add(-1)
 	}
-	if set.outlier != nil {
+	if set.outlier != nil && !o.CallerLeft {
 		e.trips.end(e, set.outlier, o.Err)
 	}
 }

@@ -1,6 +1,7 @@
 package loadbalance
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -11,7 +12,7 @@ import (
 // reportEnd has the outcome reported when the response's body has been read or
 // closed, since until then the instance is at work for this call. A response
 // without a body has ended already.
-func reportEnd(resp *http.Response, done func(Outcome), latency time.Duration) {
+func reportEnd(caller context.Context, resp *http.Response, done func(Outcome), latency time.Duration) {
 	if done == nil {
 		return
 	}
@@ -20,7 +21,7 @@ func reportEnd(resp *http.Response, done func(Outcome), latency time.Duration) {
 		done(outcome)
 		return
 	}
-	body := &watchedBody{ReadCloser: resp.Body, outcome: outcome, done: done}
+	body := &watchedBody{ReadCloser: resp.Body, caller: caller, outcome: outcome, done: done}
 	if w, ok := resp.Body.(io.Writer); ok {
 		// A connection that was switched to another protocol is written to, too.
 		resp.Body = &watchedConn{watchedBody: body, Writer: w}
@@ -31,6 +32,7 @@ func reportEnd(resp *http.Response, done func(Outcome), latency time.Duration) {
 
 type watchedBody struct {
 	io.ReadCloser
+	caller  context.Context
 	outcome Outcome
 	done    func(Outcome)
 	ended   atomic.Bool
@@ -56,7 +58,7 @@ func (b *watchedBody) Close() error {
 func (b *watchedBody) end(err error) {
 	if b.ended.CompareAndSwap(false, true) {
 		outcome := b.outcome
-		outcome.Err = err
+		outcome.Err, outcome.CallerLeft = err, err != nil && b.caller.Err() != nil
 		b.done(outcome)
 	}
 }

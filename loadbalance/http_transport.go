@@ -173,11 +173,11 @@ func (t *Transport) call(req *http.Request, id registry.ServiceID, chosen Result
 			latency = time.Since(began)
 		}
 		if err == nil && !slices.Contains(set.retry.statusCodes, resp.StatusCode) {
-			reportEnd(resp, chosen.Done, latency)
+			reportEnd(req.Context(), resp, chosen.Done, latency)
 			return resp, nil
 		}
 		if err != nil && chosen.Done != nil {
-			chosen.Done(Outcome{Err: err, Latency: latency})
+			chosen.Done(Outcome{Err: err, Latency: latency, CallerLeft: req.Context().Err() != nil})
 		}
 		tried.add(chosen.Instance, err != nil && set.retry.connect && isConnectError(err))
 		again, rest2, ok := t.again(req, id, s, &tried, chosen, &body, err)
@@ -185,7 +185,7 @@ func (t *Transport) call(req *http.Request, id registry.ServiceID, chosen Result
 		case !ok && err != nil:
 			return nil, newCallError(id, tried.instances, err)
 		case !ok:
-			reportEnd(resp, chosen.Done, latency)
+			reportEnd(req.Context(), resp, chosen.Done, latency)
 			return resp, nil
 		case err == nil:
 			drop(resp)

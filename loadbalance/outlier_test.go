@@ -3,6 +3,8 @@ package loadbalance_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/rollcall-go/rollcall/discovery/memory"
 	"github.com/rollcall-go/rollcall/loadbalance"
+	"github.com/rollcall-go/rollcall/registry"
 )
 
 func outlier(p *loadbalance.Properties) { p.Outlier.Enabled = true }
@@ -80,6 +83,62 @@ func TestDR12_WhatCounts(t *testing.T) {
 	end(t, l, "192.0.2.1", 1, nil)
 	end(t, l, "192.0.2.1", 2, errRefused)
 	require.Equal(t, "12", used(t, l), "not in a row")
+}
+
+// A caller in a hurry must not have sound instances ejected for everybody else.
+func TestDR12_CallersOwnDeadlineDoesNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := having(t, with(outlier), inst(1), inst(2))
+		defer l.Close()
+		rt := loadbalance.NewTransport(l, base(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path == "/connect" {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: timeoutError{}}
+			}
+			if r.URL.Path == "/body" {
+				return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(waitingReader{r.Context()})}, nil
+			}
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}), loadbalance.TransportOptions{DisableRetry: true})
+		call := func(path string) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://orders"+path, nil)
+			require.NoError(t, err)
+			resp, err := rt.RoundTrip(req)
+			if err == nil {
+				_, err = io.ReadAll(resp.Body)
+				_ = resp.Body.Close()
+			}
+			require.Error(t, err)
+		}
+		for range 20 {
+			call("/slow")
+			call("/body")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			err := l.Do(ctx, orders, func(ctx context.Context, _ *registry.Instance) error {
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			cancel()
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		}
+		require.Equal(t, "12", used(t, l))
+		state, _ := l.State(orders)
+		require.Zero(t, state.Instances[0].Failures+state.Instances[1].Failures)
+		for range 10 {
+			call("/connect")
+		}
+		require.Len(t, used(t, l), 1, "what the transport allows for a connection does")
+	})
+}
+
+// waitingReader waits for the end of a context.
+type waitingReader struct{ ctx context.Context }
+
+func (r waitingReader) Read([]byte) (int, error) {
+	<-r.ctx.Done()
+	return 0, r.ctx.Err()
 }
 
 func TestDR12_AtMostHalfIsEjected(t *testing.T) {

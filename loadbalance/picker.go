@@ -19,6 +19,9 @@ type Outcome struct {
 	StatusCode int
 	// Latency is the time until the response began, 0 when it was not measured.
 	Latency time.Duration
+	// CallerLeft says that the call's own context had ended when Err came: the
+	// error is no evidence against the instance.
+	CallerLeft bool
 }
 
 // Result is a picked instance.

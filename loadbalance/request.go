@@ -26,6 +26,13 @@ type Request struct {
 	// instance that the policy chose and, only when that is not reachable, about the
 	// others that the chain allows.
 	Reachable func(*registry.Instance) bool
+	// Lost says which of the instances that are not reachable will not be so soon;
+	// nil is none. When the policy chose a lost one, it chooses again from what the
+	// chain leaves without all that are, and Reachable is asked about that choice
+	// before others. A call that asked for certain instances, by a hint or a cookie,
+	// is not given others while one of these is neither reachable nor lost: the
+	// choice is [ErrNoInstance], and can be made again soon.
+	Lost func(*registry.Instance) bool
 	// Method is the HTTP method, or the full method of another protocol; may be "".
 	Method string
 	// Header holds the call's header, or another protocol's metadata under
@@ -107,6 +114,8 @@ func (r *Request) avoids(i *registry.Instance) bool {
 func (r *Request) reaches(i *registry.Instance) bool {
 	return r.Reachable == nil || r.Reachable(i)
 }
+
+func (r *Request) lost(i *registry.Instance) bool { return r.Lost != nil && r.Lost(i) }
 
 // wasTried reports whether an earlier attempt of the call went to the instance.
 // The list may have been refreshed in between, so the address counts and not

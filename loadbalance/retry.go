@@ -36,9 +36,9 @@ const DefaultMaxNextInstances = 1
 // a caller should not wait for a hundred dead addresses.
 const maxUnsent = 5
 
-// maxDiscarded is how much of a response that is not handed out is read, so that
-// its connection can be used again.
-const maxDiscarded = 256 << 10
+// maxDiscarded is the largest response that is read although it is not handed
+// out, so that its connection can be used again.
+const maxDiscarded = 4 << 10
 
 // callSettings is what a [Transport] needs of a service's configuration.
 type callSettings struct {
@@ -214,11 +214,15 @@ func isIdempotent(req *http.Request) bool {
 	return vouched
 }
 
-// drop reads and closes a response that is not handed out.
+// drop closes a response that is not handed out. It reads what is short and says
+// so, for the connection's sake; the next attempt does not wait for an end that
+// may be far off or never come.
 func drop(resp *http.Response) {
 	if resp.Body == nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, resp.Body, maxDiscarded) // for the connection's sake alone
+	if resp.ContentLength >= 0 && resp.ContentLength <= maxDiscarded {
+		_, _ = io.CopyN(io.Discard, resp.Body, resp.ContentLength+1) // one more, to come to the end
+	}
 	_ = resp.Body.Close()
 }

@@ -262,3 +262,40 @@ func TestDR9_BalancedHostsLimitWhoIsAService(t *testing.T) {
 		require.Equal(t, want, sent.URL.Host)
 	}
 }
+
+// An answer that is not handed out may have no end that anybody can wait for.
+func TestDR7_FailedAnswerIsNotWaitedFor(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		length int64
+		read   int
+	}{
+		{"empty", 0, 0},
+		{"short", 4, 4},
+		{"of unknown length", -1, 0},
+		{"long", 4<<10 + 1, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := with(func(p *loadbalance.Properties) { p.Retry.StatusCodes = []int{503} })
+			body := &testBody{text: "text"}
+			if c.length == 0 {
+				body.text = ""
+			}
+			calls := 0
+			rt := loadbalance.NewTransport(having(t, o, inst(1), inst(2)), base(func(*http.Request) (*http.Response, error) {
+				if calls++; calls > 1 {
+					return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+				}
+				return &http.Response{StatusCode: http.StatusServiceUnavailable, ContentLength: c.length, Body: body}, nil
+			}), loadbalance.TransportOptions{})
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://orders/", nil)
+			require.NoError(t, err)
+			resp, err := rt.RoundTrip(req)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, http.StatusOK, resp.StatusCode)
+			require.Equal(t, c.read, body.read)
+			require.Equal(t, 1, body.closed)
+		})
+	}
+}

@@ -90,7 +90,7 @@ func (s *state) describe(v *view) ServiceState {
 	}
 	weights := map[*registry.Instance]float64{}
 	plain := &Request{Context: s.balancer.life, Service: s.id}
-	if end, err := v.leaf(v.root, plain); err == nil {
+	if end, _, err := v.leaf(v.root, plain); err == nil {
 		for _, c := range end.candidates {
 			weights[c.Instance] += c.Weight
 		}

@@ -77,6 +77,9 @@ type split struct {
 	asked func(v *view, r *Request) (splitKey, bool, error)
 	// strict leaves nothing when no instance has the key, instead of all.
 	strict bool
+	// lax says that the key is not the call's own wish, for which it would wait
+	// until the instance is connected.
+	lax bool
 }
 
 // splitKey is a text or a version.

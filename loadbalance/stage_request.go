@@ -51,5 +51,6 @@ func sameInstanceStage() Stage {
 			}
 			return splitKey{text: last.id}, true, nil
 		},
+		lax: true,
 	}}
 }

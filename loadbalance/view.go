@@ -110,30 +110,33 @@ func (g *group) enter(v *view) *node {
 	return g.node.Load()
 }
 
-// leaf follows a request to the end of its chain; nil when a stage leaves
-// nothing.
-func (v *view) leaf(n *node, r *Request) (*node, error) {
+// leaf follows a request to the end of its chain, and tells how many stages gave
+// it what it asked for. It is [ErrNoInstance] when a stage leaves nothing.
+func (v *view) leaf(n *node, r *Request) (end *node, matched int, err error) {
 	for n.split != nil {
 		g := &n.rest
 		key, cares, err := n.split.asked(v, r)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if cares {
 			if found := n.groups[key]; found != nil {
 				g = found
+				if !n.split.lax {
+					matched++
+				}
 			} else if n.split.strict {
-				return nil, ErrNoInstance
+				return nil, 0, ErrNoInstance
 			}
 		}
 		n = g.enter(v)
 	}
-	return n, nil
+	return n, matched, nil
 }
 
 // pick chooses for one request.
 func (v *view) pick(r *Request) (Result, error) {
-	end, err := v.leaf(v.root, r)
+	end, matched, err := v.leaf(v.root, r)
 	if err != nil {
 		return Result{}, err
 	}
@@ -141,8 +144,22 @@ func (v *view) pick(r *Request) (Result, error) {
 	if err != nil {
 		return result, err
 	}
-	if r.avoids(result.Instance) {
-		other, ok := v.pickOther(r)
+	avoided := r.avoids(result.Instance)
+	if avoided && r.lost(result.Instance) {
+		result.discard()
+		var ok bool
+		if result, matched, ok = v.pickAmong(r, func(i *registry.Instance) bool { return !r.lost(i) }); !ok {
+			return Result{}, ErrNoInstance
+		}
+		avoided = r.avoids(result.Instance)
+	}
+	if avoided {
+		other, otherMatched, ok := v.pickAmong(r, func(i *registry.Instance) bool { return !r.avoids(i) })
+		if ok && r.Lost != nil && otherMatched < matched {
+			// The call comes to what it asked for if it waits.
+			other.discard()
+			ok = false
+		}
 		switch {
 		case ok:
 			result.discard()
@@ -161,21 +178,22 @@ func (v *view) pick(r *Request) (Result, error) {
 	return result, nil
 }
 
-// pickOther goes through the chain once more without what the call avoids, which
-// may lead out of what is preferred; false when nothing is left.
-func (v *view) pickOther(r *Request) (Result, bool) {
+// pickAmong goes through the chain once more with some of the instances, which may
+// lead out of what is preferred; false when nothing is left. It tells how many
+// stages gave the request what it asked for.
+func (v *view) pickAmong(r *Request, some func(*registry.Instance) bool) (result Result, matched int, ok bool) {
 	left := stock{known: v.usable.known}
-	left.candidates = keep(v.usable.candidates, func(c *Candidate) bool { return !r.avoids(c.Instance) })
+	left.candidates = keep(v.usable.candidates, func(c *Candidate) bool { return some(c.Instance) })
 	if len(left.candidates) == 0 {
-		return Result{}, false
+		return Result{}, 0, false
 	}
 	b := builder{view: v, now: v.state.balancer.now(), rehearsal: true}
-	end, err := v.leaf(b.node(v.settings.stages, left), r)
+	end, matched, err := v.leaf(b.node(v.settings.stages, left), r)
 	if err != nil {
-		return Result{}, false
+		return Result{}, 0, false
 	}
-	result, err := end.picker.Pick(r)
-	return result, err == nil
+	result, err = end.picker.Pick(r)
+	return result, matched, err == nil
 }
 
 // pickIdle looks for an instance with fewer calls under way than the limit, from

@@ -180,6 +180,8 @@ func (g *Gateway) rewrite(r *httputil.ProxyRequest) {
 			}
 		}
 		prefix = r.In.Header.Get(forwardedPrefix) + prefix
+	} else {
+		forgetOrigin(r.Out.Header)
 	}
 	host, proto := r.Out.Header["X-Forwarded-Host"], r.Out.Header["X-Forwarded-Proto"]
 	r.SetXForwarded()
@@ -192,6 +194,18 @@ func (g *Gateway) rewrite(r *httputil.ProxyRequest) {
 	r.Out.Header.Del(forwardedPrefix)
 	if prefix != "" {
 		r.Out.Header.Set(forwardedPrefix, prefix)
+	}
+}
+
+// forgetOrigin deletes what a caller may claim of where a request comes from and
+// how it came.
+func forgetOrigin(h http.Header) {
+	for name := range h {
+		switch {
+		case strings.HasPrefix(name, "X-Forwarded-"), name == "Forwarded", name == "X-Real-Ip",
+			name == "X-Client-Ip", name == "True-Client-Ip":
+			delete(h, name)
+		}
 	}
 }
 

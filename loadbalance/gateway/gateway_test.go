@@ -154,6 +154,25 @@ func TestGatewayHeaders(t *testing.T) {
 	require.Contains(t, body, "X-Forwarded-Host: "+s.Listener.Addr().String()+"\r\n", "the first proxy says it")
 }
 
+func TestGatewayForgetsWhereARequestClaimsToComeFrom(t *testing.T) {
+	b := backend(t, echo)
+	names := []string{
+		"X-Forwarded-Port", "X-Forwarded-Ssl", "X-Forwarded-Scheme", "X-Forwarded-Server", "X-Forwarded-Any",
+		"X-Real-Ip", "X-Client-Ip", "True-Client-Ip",
+	}
+	var edits []func(*http.Request)
+	for _, name := range names {
+		edits = append(edits, header(name, "spoofed"))
+	}
+	for _, trust := range []bool{false, true} {
+		s := withGin(t, gateway.Properties{Services: []string{"orders"}, TrustForwarded: trust}, at("orders", b.Listener.Addr().String()))
+		_, body := s.ask(t, http.MethodGet, "/orders/x", edits...)
+		for _, name := range names {
+			require.Equal(t, trust, strings.Contains(body, name+": spoofed\r\n"), name)
+		}
+	}
+}
+
 func TestDR2_GatewayBalancesByItsCallersAddress(t *testing.T) {
 	lb := loadbalance.DefaultProperties()
 	lb.Algorithm, lb.HashKey = loadbalance.PolicyConsistentHash, "ip"

@@ -32,9 +32,10 @@ type Properties struct {
 	// Use404 answers 404 instead of 503 where a service has no instance, as Spring
 	// Cloud Gateway's loadbalancer.use404 does.
 	Use404 bool `mapstructure:"use404"`
-	// TrustForwarded keeps the Forwarded and X-Forwarded headers of requests and
-	// adds to them, for a gateway that only trusted proxies can reach; otherwise
-	// they begin here.
+	// TrustForwarded keeps the Forwarded and X-Forwarded headers of requests, and
+	// X-Real-Ip, X-Client-Ip and True-Client-Ip, and adds to them, for a gateway
+	// that only trusted proxies can reach; otherwise all of them are deleted and
+	// begin here.
 	TrustForwarded bool `mapstructure:"trust-forwarded"`
 }
 

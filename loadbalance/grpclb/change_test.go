@@ -145,3 +145,38 @@ func TestGRPCListsChangeWhileCallsGoOn(t *testing.T) {
 		require.Zero(t, i.Active, "every call has ended")
 	}
 }
+
+// What a chain prefers is only preferred: when none of it can be connected, calls
+// go to others, which are connected then.
+func TestDR11_GRPCSpillsOverWhenWhatIsPreferredIsDown(t *testing.T) {
+	zone := func(name string) func(*registry.Instance) {
+		return func(i *registry.Instance) { i.Metadata[loadbalance.MetadataZone] = name }
+	}
+	for name, c := range map[string]struct {
+		edit      func(*loadbalance.Properties)
+		near, far func(*registry.Instance)
+	}{
+		"cluster": {func(*loadbalance.Properties) {}, cluster("a"), cluster("b")},
+		"zone": {func(p *loadbalance.Properties) {
+			p.Configurations, p.Zone, p.MinAvailable = loadbalance.StageZone, "a", 1
+		}, zone("a"), zone("b")},
+	} {
+		for _, begin := range []bool{true, false} {
+			near, far := serve(t, "near"), serve(t, "far")
+			p := loadbalance.DefaultProperties()
+			c.edit(&p)
+			f := newFleet(t, loadbalance.Options{Properties: &p, Cluster: "a"}, at(near, c.near), at(far, c.far))
+			conn := f.conn(t)
+			if begin {
+				require.Equal(t, map[string]int{"near": 20}, shares(t, conn, 20), name)
+				require.Zero(t, far.accepted.Load())
+			}
+			near.Stop() // and the registry goes on listing it
+			require.Eventually(t, func() bool {
+				who, err := ask(t.Context(), conn, "")
+				return err == nil && who == "far" // the first may notice that the connection is gone
+			}, 10*time.Second, time.Millisecond, name)
+			require.Equal(t, map[string]int{"far": 20}, shares(t, conn, 20), name)
+		}
+	}
+}

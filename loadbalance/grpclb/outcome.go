@@ -29,9 +29,9 @@ func outcomeOf(info balancer.DoneInfo, stream bool) loadbalance.Outcome {
 	case info.BytesReceived && (stream || code != codes.DeadlineExceeded && code != codes.Canceled):
 		return loadbalance.Outcome{StatusCode: httpStatus(code)}
 	case code == codes.DeadlineExceeded:
-		return loadbalance.Outcome{Err: fmt.Errorf("%w: %w", context.DeadlineExceeded, info.Err)}
+		return loadbalance.Outcome{Err: fmt.Errorf("%w: %w", context.DeadlineExceeded, info.Err), CallerLeft: true}
 	case code == codes.Canceled:
-		return loadbalance.Outcome{Err: fmt.Errorf("%w: %w", context.Canceled, info.Err)}
+		return loadbalance.Outcome{Err: fmt.Errorf("%w: %w", context.Canceled, info.Err), CallerLeft: true}
 	}
 	return loadbalance.Outcome{Err: info.Err}
 }

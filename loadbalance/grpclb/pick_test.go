@@ -154,6 +154,7 @@ func TestOutcomesInTheTermsOfHTTP(t *testing.T) {
 		o := outcomeOf(c.info, c.stream)
 		require.Equal(t, c.code, o.StatusCode, c.name)
 		require.ErrorIs(t, o.Err, c.err, c.name)
+		require.Equal(t, errors.Is(c.err, context.DeadlineExceeded) || errors.Is(c.err, context.Canceled), o.CallerLeft, c.name)
 	}
 	for code := codes.OK; code <= codes.Unauthenticated; code++ {
 		got := httpStatus(code)
@@ -224,5 +225,53 @@ func BenchmarkPick(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A call fails for want of a connection only when every instance that the chain
+// allows was tried.
+func TestDR11_GRPCTriesWhatIsNotPreferredOneByOne(t *testing.T) {
+	p := loadbalance.DefaultProperties()
+	p.Configurations, p.Subset.Size, p.Subset.InstanceID = loadbalance.StageSubset, 1, "me"
+	_, cc, _ := bench(t, loadbalance.Options{Properties: &p}, 3)
+	asked := func() (addresses []string) {
+		for address, conn := range cc.conns {
+			if conn.connects > 0 {
+				addresses = append(addresses, address)
+			}
+		}
+		return addresses
+	}
+	pick := func() (balancer.SubConn, error) {
+		picked, err := cc.state.Picker.Pick(balancer.PickInfo{Ctx: t.Context()})
+		return picked.SubConn, err
+	}
+	failed := map[string]bool{}
+	for n := range 3 {
+		require.Len(t, asked(), n+1, "one more than have failed")
+		for _, address := range asked() {
+			if !failed[address] {
+				_, err := pick()
+				require.Equal(t, balancer.ErrNoSubConnAvailable, err, "it is being connected")
+				failed[address] = true
+				cc.to(address, connectivity.Connecting)
+				cc.to(address, connectivity.TransientFailure)
+				break
+			}
+		}
+		if n < 2 {
+			_, err := pick()
+			require.Equal(t, balancer.ErrNoSubConnAvailable, err, "there are others")
+		}
+	}
+	_, err := pick()
+	require.ErrorContains(t, err, "can be connected")
+	require.ErrorIs(t, err, errRefused)
+	for address, conn := range cc.conns {
+		cc.to(address, connectivity.Ready)
+		picked, err := pick()
+		require.NoError(t, err)
+		require.Same(t, conn, picked)
+		cc.to(address, connectivity.TransientFailure)
 	}
 }

@@ -49,7 +49,7 @@ func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	c := p.calls.Get().(*call)
 	c.picker = p
 	chosen, err := p.balancer.ChooseFor(info.Ctx, loadbalance.Request{
-		Service: p.service, Method: info.FullMethodName, Header: headerOf(info.Ctx), Reachable: c.reachable,
+		Service: p.service, Method: info.FullMethodName, Header: headerOf(info.Ctx), Reachable: c.reachable, Lost: c.lost,
 	})
 	if err != nil {
 		err = c.why(err)
@@ -72,35 +72,40 @@ func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 // once, so that a pick allocates nothing.
 type call struct {
 	picker *picker
-	// first is the link to what the policy would choose; nil with asked set when
+	// choice is the link to what the policy would choose; nil with asked set when
 	// there is none yet.
-	first *link
-	asked bool
-	done  func(loadbalance.Outcome)
-	began time.Time // zero for streams
+	choice *link
+	asked  bool
+	// noChoice says that the choice has failed, and that there is none beside it
+	// yet.
+	noChoice bool
+	done     func(loadbalance.Outcome)
+	began    time.Time // zero for streams
 
 	reachable func(*registry.Instance) bool
+	lost      func(*registry.Instance) bool
 	ended     func(balancer.DoneInfo)
 }
 
 func newCall() *call {
 	c := &call{}
-	c.reachable, c.ended = c.reaches, c.end
+	c.reachable, c.lost, c.ended = c.reaches, c.hasLost, c.end
 	return c
 }
 
 func (c *call) giveBack() {
 	pool := c.picker.calls
-	c.picker, c.first, c.asked, c.done, c.began = nil, nil, false, nil, time.Time{}
+	c.picker, c.choice, c.asked, c.noChoice, c.done, c.began = nil, nil, false, false, nil, time.Time{}
 	pool.Put(c)
 }
 
 // reaches reports whether an instance is connected. The first one asked about is
-// what the policy chose: it is connected if it never was.
+// what the policy chose, and so is the first after one that was lost: it is
+// connected if it never was.
 func (c *call) reaches(i *registry.Instance) bool {
 	l := c.picker.link(i)
-	if !c.asked {
-		c.asked, c.first = true, l
+	if !c.asked || c.noChoice {
+		c.asked, c.noChoice, c.choice = true, false, l
 		if l != nil {
 			l.demand()
 		}
@@ -108,13 +113,25 @@ func (c *call) reaches(i *registry.Instance) bool {
 	return l != nil && l.is() == ready
 }
 
+// hasLost reports whether the connection to an instance failed.
+func (c *call) hasLost(i *registry.Instance) bool {
+	l := c.picker.link(i)
+	if l == nil || l.is() != failed {
+		return false
+	}
+	if l == c.choice {
+		c.noChoice = true
+	}
+	return true
+}
+
 // why says what becomes of a call for which nothing was chosen.
 func (c *call) why(err error) error {
 	switch {
 	case !c.asked || !errors.Is(err, loadbalance.ErrNoInstance):
 		return err
-	case c.first != nil && c.first.is() == failed:
-		return errNoLink(c.picker.service, c.first)
+	case c.noChoice:
+		return errNoLink(c.picker.service, c.choice)
 	}
 	// It is being connected, or stands in a list that is on its way.
 	return balancer.ErrNoSubConnAvailable
