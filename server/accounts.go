@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -83,7 +84,11 @@ func (a *accounts) stop(context.Context) error {
 	if a.temporary == "" {
 		return nil
 	}
-	return os.Remove(a.temporary)
+	// Who logged in and changed the password was told to delete the file.
+	if err := os.Remove(a.temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // key is the key that tokens are signed with: the configured one, else the one

@@ -261,6 +261,16 @@ func TestSB18_FirstStartWithAuthentication(t *testing.T) {
 	require.NoFileExists(t, file)
 }
 
+// In memory the stop is clean, too, when the file was deleted as advised.
+func TestAccounts_DeletedPasswordFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), passwordFile)
+	a := &accounts{temporary: file}
+	require.NoError(t, a.stop(t.Context()))
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, a.stop(t.Context()))
+	require.NoFileExists(t, file)
+}
+
 func TestAccounts_NobodyIsMadeBesideOthers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	var proposer state.Proposer

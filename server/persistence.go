@@ -12,6 +12,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/rollcall-go/rollcall/server/consensus"
+	"github.com/rollcall-go/rollcall/server/control"
 	"github.com/rollcall-go/rollcall/server/naming"
 	"github.com/rollcall-go/rollcall/server/naming/snapshot"
 	"github.com/rollcall-go/rollcall/server/probe"
@@ -19,9 +20,6 @@ import (
 	"github.com/rollcall-go/rollcall/server/push"
 	"github.com/rollcall-go/rollcall/server/state"
 )
-
-// ephemeralFile is the file of ephemeral instances in the data directory.
-const ephemeralFile = "ephemeral"
 
 // persistence is what outlives the process, and what follows from it: it opens
 // the data directory when the application starts, brings what is in it to the
@@ -87,7 +85,7 @@ func (x *persistence) start(ctx context.Context) (err error) {
 	x.state.OnApply(x.projection.Apply)
 	if dir := x.dir(); dir != "" {
 		x.snapshots, err = snapshot.Open(snapshot.Options{
-			Store: x.store, Path: filepath.Join(dir, ephemeralFile), Period: x.p.Storage.SnapshotPeriod,
+			Store: x.store, Path: filepath.Join(dir, control.EphemeralFile), Period: x.p.Storage.SnapshotPeriod,
 			Logger: x.logger, Registerer: x.registerer,
 		})
 		if err != nil {

@@ -257,8 +257,8 @@ func TestAuth_UnknownUsersAreAnsweredTheSame(t *testing.T) {
 func TestAuth_LoginsAreLimited(t *testing.T) {
 	f := closed(t)
 	limited := false
-	for range 100 {
-		w := f.send("POST /v1/auth/login", "username", "admin", "password", "wrong")
+	for i := range 100 {
+		w := f.send("POST /v1/auth/login", "username", "admin", "password", "wrong"+strconv.Itoa(i))
 		if w.Code == http.StatusTooManyRequests {
 			limited = true
 			seconds, err := strconv.Atoi(w.Header().Get("Retry-After"))

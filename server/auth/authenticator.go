@@ -213,7 +213,8 @@ func (a *Authenticator) readToken(token string) (*claims, error) {
 }
 
 // checkPassword returns the user's password hash if the password is right. It
-// does the same work whether the user exists or not.
+// does the same work whether the user exists or not; a wrong one that is repeated
+// costs nothing in either case.
 func (a *Authenticator) checkPassword(ctx context.Context, name, password string, from netip.Addr) (string, error) {
 	if name == "" || len(name) > maxLookup {
 		return "", ErrUnknownUser
@@ -226,6 +227,9 @@ func (a *Authenticator) checkPassword(ctx context.Context, name, password string
 	if known && a.verified.has(seen) {
 		return hash, nil
 	}
+	if a.verified.refuted(seen) {
+		return "", ErrUnknownUser
+	}
 	if err := a.takeTurn(ctx); err != nil {
 		return "", err
 	}
@@ -234,12 +238,16 @@ func (a *Authenticator) checkPassword(ctx context.Context, name, password string
 	if known && a.verified.has(seen) {
 		return hash, nil
 	}
+	if a.verified.refuted(seen) {
+		return "", ErrUnknownUser
+	}
 	if wait := a.limit.wait(name, from); wait > 0 {
 		return "", &TooManyError{RetryAfter: wait}
 	}
 	a.metrics.checked.Inc()
 	err := a.compare(hash, password)
 	if err != nil || !known || !hashable(password) {
+		a.verified.refute(seen)
 		a.limit.wrong(name, from)
 		a.logWrong(ctx, name, from, err)
 		return "", ErrUnknownUser

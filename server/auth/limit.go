@@ -8,59 +8,78 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How many wrong passwords are looked at: for one name, ten at once and then one
-// in six seconds; from one address, thirty at once and then one a second. Right
-// ones cost nothing, so that a fleet that shares a user can start all at once.
+// How many wrong passwords are looked at: for one name from one network, ten at
+// once and then one in six seconds; from one network for all names, thirty at once
+// and then one a second. So one client with an old password locks nobody out but
+// its own network. For one name from everywhere it is three hundred at once and
+// then one a second, against guessing from many networks. Right ones cost nothing,
+// so that a fleet that shares a user can start all at once.
 const (
-	nameBurst     = 10
-	nameRefill    = 6 * time.Second
+	pairBurst     = 10
+	pairRefill    = 6 * time.Second
 	addressBurst  = 30
 	addressRefill = time.Second
+	nameBurst     = 300
+	nameRefill    = time.Second
 
-	// maxLimited bounds the names and the addresses that are remembered. Names
-	// that do not exist are limited like the others.
+	// maxLimited bounds each of the tables. Names that do not exist are limited like
+	// the others.
 	maxLimited = 10_000
 )
 
-// guessLimit counts wrong passwords by name and by address.
+// pair is a name as it is used from one network.
+type pair struct {
+	name string
+	from netip.Prefix
+}
+
+// guessLimit counts wrong passwords by name and network, by network, and by name.
 type guessLimit struct {
 	mu        sync.Mutex
-	names     *recent[string, *rate.Limiter]
+	pairs     *recent[pair, *rate.Limiter]
 	addresses *recent[netip.Prefix, *rate.Limiter]
+	names     *recent[string, *rate.Limiter]
 }
 
 func newGuessLimit() *guessLimit {
 	return &guessLimit{
-		names:     newRecent[string, *rate.Limiter](maxLimited),
+		pairs:     newRecent[pair, *rate.Limiter](maxLimited),
 		addresses: newRecent[netip.Prefix, *rate.Limiter](maxLimited),
+		names:     newRecent[string, *rate.Limiter](maxLimited),
 	}
 }
 
 // wait returns how long no password is looked at for this name from this
 // address; 0 means now.
 func (g *guessLimit) wait(name string, from netip.Addr) time.Duration {
-	now := time.Now()
+	now, where := time.Now(), network(from)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var wait time.Duration
-	if l, ok := g.names.get(name); ok {
-		wait = untilNext(l, now)
-	}
-	if l, ok := g.addresses.get(network(from)); ok {
-		wait = max(wait, untilNext(l, now))
-	}
-	return wait
+	return max(
+		waitOf(g.pairs, pair{name, where}, now),
+		waitOf(g.addresses, where, now),
+		waitOf(g.names, name, now),
+	)
 }
 
 // wrong counts a wrong password.
 func (g *guessLimit) wrong(name string, from netip.Addr) {
-	now := time.Now()
+	now, where := time.Now(), network(from)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	count(g.pairs, pair{name, where}, pairRefill, pairBurst, now)
 	count(g.names, name, nameRefill, nameBurst, now)
 	if from.IsValid() {
-		count(g.addresses, network(from), addressRefill, addressBurst, now)
+		count(g.addresses, where, addressRefill, addressBurst, now)
 	}
+}
+
+func waitOf[K comparable](table *recent[K, *rate.Limiter], k K, now time.Time) time.Duration {
+	l, ok := table.get(k)
+	if !ok {
+		return 0
+	}
+	return untilNext(l, now)
 }
 
 func count[K comparable](table *recent[K, *rate.Limiter], k K, refill time.Duration, burst int, now time.Time) {

@@ -83,29 +83,82 @@ func TestLogin_UnknownUserCostsTheSame(t *testing.T) {
 	require.Equal(t, errUnknown, errWrong)
 }
 
-func TestLogin_GuessingIsLimitedByName(t *testing.T) {
+// One client with an old password, or one who guesses, locks out its own network
+// and nobody else.
+func TestLogin_GuessingIsLimitedByNameAndNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t)
-		from := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{198, 51, 100, byte(i)}) }
-		for i := range nameBurst {
-			_, err := f.Login(t.Context(), Credentials{Username: "app", Password: "guess", Client: from(i)})
+		for i := range pairBurst {
+			_, err := f.Login(t.Context(), password("app", fmt.Sprint("guess", i)))
 			require.ErrorIs(t, err, ErrUnknownUser)
 		}
 		// The right one is not looked at either: who guesses learns nothing.
 		for _, guess := range []string{"guess", "app-secret"} {
 			var limited *TooManyError
-			_, err := f.Login(t.Context(), Credentials{Username: "app", Password: guess, Client: from(100)})
+			_, err := f.Login(t.Context(), password("app", guess))
+			require.ErrorAs(t, err, &limited)
+			require.InDelta(t, pairRefill.Seconds(), limited.RetryAfter.Seconds(), 0.01)
+		}
+		require.EqualValues(t, pairBurst, f.cheap.compared.Load())
+
+		_, err := f.Login(t.Context(), password("admin", "admin-secret"))
+		require.NoError(t, err, "other users are not concerned")
+		_, err = f.Login(t.Context(), Credentials{
+			Username: "idle", Password: "idle-secret", Client: netip.MustParseAddr("198.51.100.7"),
+		})
+		require.NoError(t, err)
+		_, err = f.Login(t.Context(), Credentials{
+			Username: "app", Password: "app-secret", Client: netip.MustParseAddr("198.51.100.7"),
+		})
+		require.NoError(t, err, "nor the same user elsewhere")
+
+		time.Sleep(pairRefill + verifiedTTL)
+		_, err = f.Login(t.Context(), password("app", "app-secret"))
+		require.NoError(t, err)
+	})
+}
+
+// Guessing from many networks has an end, too.
+func TestLogin_GuessingIsLimitedByName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t)
+		from := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{198, 51, byte(i >> 8), byte(i)}) }
+		for i := range nameBurst {
+			_, err := f.Login(t.Context(), Credentials{Username: "app", Password: fmt.Sprint("guess", i), Client: from(i)})
+			require.ErrorIs(t, err, ErrUnknownUser)
+		}
+		for _, guess := range []string{"guess", "app-secret"} {
+			var limited *TooManyError
+			_, err := f.Login(t.Context(), Credentials{Username: "app", Password: guess, Client: from(nameBurst)})
 			require.ErrorAs(t, err, &limited)
 			require.InDelta(t, nameRefill.Seconds(), limited.RetryAfter.Seconds(), 0.01)
 		}
 		require.EqualValues(t, nameBurst, f.cheap.compared.Load())
-
-		_, err := f.Login(t.Context(), password("admin", "admin-secret"))
-		require.NoError(t, err, "other users are not concerned")
-
 		time.Sleep(nameRefill + time.Millisecond)
-		_, err = f.Login(t.Context(), password("app", "app-secret"))
+		_, err := f.Login(t.Context(), password("app", "app-secret"))
 		require.NoError(t, err)
+	})
+}
+
+// The same wrong password over and over is a client with an old one: refused each
+// time, checked and counted once, whether the user exists or not.
+func TestLogin_TheSameWrongPasswordCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t)
+		for _, name := range []string{"app", "nobody"} {
+			before := f.cheap.compared.Load()
+			for range 10 * nameBurst {
+				_, err := f.Login(t.Context(), password(name, "old-secret"))
+				require.ErrorIs(t, err, ErrUnknownUser)
+			}
+			require.EqualValues(t, 1, f.cheap.compared.Load()-before)
+		}
+		_, err := f.Login(t.Context(), password("app", "app-secret"))
+		require.NoError(t, err, "the same network, with the right one")
+
+		f.people.set("app", "old-secret", "app")
+		_, err = f.Login(t.Context(), password("app", "old-secret"))
+		require.NoError(t, err, "what was wrong has become right")
 	})
 }
 
@@ -113,8 +166,8 @@ func TestLogin_GuessingIsLimitedByName(t *testing.T) {
 // would tell them apart.
 func TestLogin_GuessingIsLimitedForUnknownNames(t *testing.T) {
 	f := start(t)
-	for range nameBurst {
-		_, err := f.Login(t.Context(), password("nobody", "guess"))
+	for i := range pairBurst {
+		_, err := f.Login(t.Context(), password("nobody", fmt.Sprint("guess", i)))
 		require.ErrorIs(t, err, ErrUnknownUser)
 	}
 	var limited *TooManyError
@@ -156,8 +209,8 @@ func TestLogin_RightPasswordsAreNotLimited(t *testing.T) {
 			_, err := f.Login(t.Context(), password("app", "app-secret"))
 			require.NoError(t, err)
 		}
-		for range 2 * nameBurst {
-			_, _ = f.Login(t.Context(), password("app", "guess"))
+		for i := range 2 * pairBurst {
+			_, _ = f.Login(t.Context(), password("app", fmt.Sprint("guess", i)))
 		}
 		_, err := f.Login(t.Context(), password("app", "app-secret"))
 		require.NoError(t, err)
@@ -172,20 +225,25 @@ func TestLogin_LimitIsBounded(t *testing.T) {
 	}
 	require.Equal(t, maxLimited, g.names.len())
 	require.Equal(t, maxLimited, g.addresses.len())
+	require.Equal(t, maxLimited, g.pairs.len())
 	require.Equal(t, maxLimited, g.names.order.Len())
 }
 
-// The Node client sends name and password with each call: a bcrypt a minute, not
-// one per call.
-func TestAuthenticate_PasswordIsCheckedOnceAMinute(t *testing.T) {
+// The Node client sends name and password with each call, which costs one bcrypt
+// and not one per call; after a minute without a call it is checked again.
+func TestAuthenticate_PasswordThatIsUsedIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t)
 		for range 13 {
 			p, err := f.Authenticate(t.Context(), password("app", "app-secret"))
 			require.NoError(t, err)
 			require.Equal(t, "app", p.Name)
-			time.Sleep(5 * time.Second)
+			time.Sleep(verifiedTTL - time.Second)
 		}
+		require.EqualValues(t, 1, f.cheap.compared.Load())
+		time.Sleep(time.Second)
+		_, err := f.Authenticate(t.Context(), password("app", "app-secret"))
+		require.NoError(t, err)
 		require.EqualValues(t, 2, f.cheap.compared.Load())
 	})
 }
@@ -212,7 +270,9 @@ func TestVerified(t *testing.T) {
 	v := newVerified()
 	for i := range 2 * maxVerified {
 		v.add(v.fingerprint("app", fmt.Sprint(i), "hash"))
+		v.refute(v.fingerprint("app", fmt.Sprint(i), "hash"))
 	}
+	require.Equal(t, maxVerified, v.wrong.len())
 	require.Equal(t, maxVerified, v.until.len())
 
 	fingerprints := map[fingerprint]bool{}
@@ -333,8 +393,8 @@ func TestMetrics_LoginsByOutcome(t *testing.T) {
 	f := start(t, func(o *Options) { o.Registerer = r })
 	ctx := t.Context()
 	token := f.token(t, "idle")
-	for range nameBurst + 2 {
-		_, _ = f.Login(ctx, password("app", "guess"))
+	for i := range pairBurst + 2 {
+		_, _ = f.Login(ctx, password("app", fmt.Sprint("guess", i)))
 	}
 	_, _ = f.Authenticate(ctx, Credentials{})
 	_, _ = f.Authenticate(ctx, Credentials{AccessToken: "x"})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -26,9 +27,14 @@ var ErrNoData = errors.New("this is not a data directory")
 // directory.
 var ErrRunning = errors.New("a server runs on this data directory, stop it first")
 
+// EphemeralFile is the name of the copy of the instances that beat, in a data
+// directory.
+const EphemeralFile = "ephemeral"
+
 // Data is the persistent data of a server. Its methods are safe for concurrent
 // use.
 type Data struct {
+	dir    string
 	node   *consensus.Node // nil while a server runs
 	state  *state.State    // of the node
 	client *http.Client    // of the server that runs
@@ -54,7 +60,7 @@ func Open(ctx context.Context, dir string, create bool, logger *slog.Logger) (*D
 	if client := dial(ctx, dir); client != nil {
 		return &Data{client: client}, nil
 	}
-	d := &Data{state: state.New()}
+	d := &Data{dir: dir, state: state.New()}
 	var err error
 	if d.node, err = consensus.Open(ctx, consensus.Options{Dir: dir, FSM: d.state, Logger: logger}); err != nil {
 		return nil, err
@@ -119,12 +125,19 @@ func (d *Data) Backup(ctx context.Context, w io.Writer) error {
 
 // Restore replaces all data by that of a backup, which is checked before. It is
 // refused with [ErrRunning] while a server runs: that would go on with the users
-// and the key it began with.
+// and the key it began with. The copy of the instances that beat goes: it belongs to
+// the data that is replaced.
 func (d *Data) Restore(ctx context.Context, r io.Reader) error {
 	if d.node == nil {
 		return ErrRunning
 	}
-	return d.node.Restore(ctx, r)
+	if err := d.node.Restore(ctx, r); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(d.dir, EphemeralFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove what belonged to the data before: %w", err)
+	}
+	return nil
 }
 
 // View returns the data as they are.

@@ -58,6 +58,9 @@ func (r *run) service(ctx context.Context, k wire.ServiceKey) error {
 	if err := r.settings(ctx, k, found, there, exists); err != nil || r.report.Services.Failed > failures {
 		return err
 	}
+	if len(instances) == 0 && ephemeral == 0 {
+		r.report.WithoutInstances++
+	}
 	for _, c := range found.Clusters {
 		if err := r.cluster(ctx, k, c, there); err != nil {
 			return err
@@ -133,6 +136,7 @@ func (r *run) settings(ctx context.Context, k wire.ServiceKey, found, there admi
 func (r *run) cluster(ctx context.Context, k wire.ServiceKey, c adminclient.Cluster, there adminclient.Service) error {
 	tally := &r.report.Clusters
 	at := slices.IndexFunc(there.Clusters, func(x adminclient.Cluster) bool { return x.Name == c.Name })
+	what := fmt.Sprintf("cluster %s of %s", c.Name, k)
 	counter := &tally.Created
 	switch {
 	case at < 0 && isDefault(c):
@@ -140,13 +144,44 @@ func (r *run) cluster(ctx context.Context, k wire.ServiceKey, c adminclient.Clus
 	case at >= 0:
 		x := there.Clusters[at]
 		if c.CheckPort == x.CheckPort && c.UseInstancePort == x.UseInstancePort && maps.Equal(c.Metadata, x.Metadata) &&
-			sameDocument(c.HealthChecker, x.HealthChecker) {
+			sameChecker(c.HealthChecker, x.HealthChecker) {
 			tally.Same++
 			return nil
 		}
 		counter = &tally.Changed
 	}
-	return r.write(tally, counter, fmt.Sprintf("cluster %s of %s", c.Name, k), func() error { return r.To.PutCluster(ctx, k, c) })
+	if lacksPassword(c.HealthChecker) {
+		return r.failed(tally, what, errNoPassword)
+	}
+	return r.write(tally, counter, what, func() error { return r.To.PutCluster(ctx, k, c) })
+}
+
+// errNoPassword keeps a check from being made that would fail and take what it
+// checks out of service.
+var errNoPassword = errors.New("the source does not tell the password of its MySQL check: " +
+	"read it as a user who may write there, or set the check by hand")
+
+// passwordMember is the member of a MySQL check that registries tell only those
+// who may write.
+const passwordMember = "pwd"
+
+// lacksPassword reports whether a checker is a MySQL check without a password.
+func lacksPassword(document json.RawMessage) bool {
+	var m map[string]any
+	return typeOf(document) == "MYSQL" && json.Unmarshal(document, &m) == nil && isEmpty(m[passwordMember])
+}
+
+// sameChecker is sameDocument, but for the password that the source does not tell:
+// then the target's is as good as any.
+func sameChecker(source, target json.RawMessage) bool {
+	var x map[string]any
+	if lacksPassword(source) && typeOf(target) == "MYSQL" && json.Unmarshal(target, &x) == nil {
+		delete(x, passwordMember)
+		if without, err := json.Marshal(x); err == nil {
+			target = without
+		}
+	}
+	return sameDocument(source, target)
 }
 
 // instances takes over the persistent instances.

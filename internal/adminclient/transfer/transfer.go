@@ -50,6 +50,9 @@ type Report struct {
 	Services   Tally `json:"services"`
 	Clusters   Tally `json:"clusters"`
 	Instances  Tally `json:"instances"`
+	// WithoutInstances are the services that have none at the source: a target that
+	// cleans up empty services removes them again.
+	WithoutInstances int `json:"withoutInstances"`
 }
 
 // Failed is how much could not be taken over.

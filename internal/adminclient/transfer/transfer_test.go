@@ -97,6 +97,7 @@ func TestRun_TakesWhatIsPersistentOfANacos(t *testing.T) {
 	// The instance of DEFAULT is listed for each cluster by this server.
 	require.Equal(t, Report{
 		Services: Tally{Created: 2, LeftOut: 1}, Clusters: Tally{Created: 1}, Instances: Tally{Created: 2, LeftOut: 1},
+		WithoutInstances: 1,
 	}, report)
 	require.Len(t, steps, 4)
 	require.Equal(t, Progress{"public", 4, 4}, steps[3])
@@ -134,6 +135,43 @@ func TestRun_StopsWhereThereIsNoUse(t *testing.T) {
 	defer func() { require.NoError(t, away.Close()) }()
 	_, err = Run(t.Context(), Options{From: away, To: refusing.client(t)})
 	require.ErrorIs(t, err, adminclient.ErrUnreachable)
+}
+
+// A caller who may only read is not told passwords, and that must not wipe them.
+func TestRun_PasswordsThatTheSourceDoesNotTell(t *testing.T) {
+	check := func(user, password string) string {
+		return fmt.Sprintf(`{"service":{"protectThreshold":0,"metadata":{},%s},"clusters":[{"name":"db",`+
+			`"healthChecker":{"type":"MYSQL","user":%q,"pwd":%q,"cmd":"select 1"},"defaultCheckPort":80,"useIPPort4Check":true}]}`,
+			none, user, password)
+	}
+	for name, c := range map[string]struct {
+		source, target string // "" is a target without the service
+		want           Tally
+	}{
+		"kept":                {check("u", ""), check("u", "secret"), Tally{Same: 1}},
+		"none on either side": {check("u", ""), check("u", ""), Tally{Same: 1}},
+		"another user":        {check("v", ""), check("u", "secret"), Tally{Failed: 1}},
+		"new":                 {check("u", ""), "", Tally{Failed: 1}},
+		"told":                {check("u", "new"), check("u", "secret"), Tally{Changed: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := &registry{answers: map[string]string{
+				"GET console/namespaces":       `{"data":[{"namespace":""}]}`,
+				"GET ns/catalog/services":      `{"count":1,"serviceList":[{"name":"db","groupName":"G"}]}`,
+				"GET ns/catalog/service G@@db": c.source,
+			}}
+			target := &registry{answers: map[string]string{
+				"GET console/namespaces": `{"data":[]}`, "POST ns/service G@@db": "ok", "PUT ns/cluster G@@db": "ok",
+			}}
+			if c.target != "" {
+				target.answers["GET ns/catalog/service G@@db"] = c.target
+			}
+			report, err := Run(t.Context(), Options{From: source.client(t), To: target.client(t)})
+			require.NoError(t, err)
+			require.Equal(t, c.want, report.Clusters)
+			require.Equal(t, c.want.Changed > 0, strings.Contains(strings.Join(target.changes, "\n"), "ns/cluster"))
+		})
+	}
 }
 
 func TestSameDocument(t *testing.T) {

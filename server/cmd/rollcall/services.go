@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -182,24 +181,5 @@ func (c *cli) completeServices(n *named) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-func (c *cli) healthCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "health",
-		Short: "Say by the exit code whether a registry wants traffic",
-		Long: `Asks for the readiness. The exit code is 0 when the registry wants traffic, 1 when
-it says that it does not, 5 when it does not answer: for health checks of
-containers.`,
-		Args: arguments(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withClient(cmd, func(ctx context.Context, client *adminclient.Client) error {
-				if err := client.Ready(ctx); err != nil {
-					return fmt.Errorf("not ready: %w", err)
-				}
-				return c.printer().done("ready", map[string]bool{"ready": true})
-			})
-		},
 	}
 }

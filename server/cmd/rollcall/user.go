@@ -82,9 +82,13 @@ func (c *cli) withData(cmd *cobra.Command, f *dataFlags, create bool, do func(co
 	}
 	data, err := control.Open(ctx, dir, create, c.logger())
 	if err != nil {
-		return err
+		return errors.Join(err, giveBack(dir))
 	}
-	return errors.Join(do(ctx, data), data.Close())
+	err = errors.Join(do(ctx, data), data.Close())
+	if data.Running() {
+		return err // it wrote, as itself
+	}
+	return errors.Join(err, giveBack(dir))
 }
 
 // withUsers runs f with the users that the flags name.
