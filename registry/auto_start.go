@@ -62,6 +62,32 @@ func (a *AutoServiceRegistration) Register(ctx context.Context) error {
 	return a.start(ctx, 0)
 }
 
+// Renew registers once more what is registered, as another attempt: for a registry
+// that may not know of it, such as one that is reached at other addresses now.
+// Where it fails, the error is returned, and attempts go on in the background
+// unless none can succeed; State and LastError tell of them. It does nothing
+// before the first attempt, or while attempts go on.
+func (a *AutoServiceRegistration) Renew(ctx context.Context) error {
+	giveBack, err := a.turn.take(ctx)
+	if err != nil {
+		return fmt.Errorf("wait for a start or stop in progress: %w", err)
+	}
+	defer giveBack()
+	switch state := a.State(); {
+	case a.life.Err() != nil:
+		return ErrStopped
+	case a.trying(), state != StateRegistered && state != StateFailed:
+		return nil
+	}
+	err = a.attempt(ctx)
+	if err == nil || a.life.Err() != nil || errors.Is(err, ErrInvalidRegistration) {
+		return err
+	}
+	a.logRetry(ctx, err)
+	a.tryInBackground(0)
+	return err
+}
+
 // port returns the explicit port, else the web server's, else 0 (rule A-R2).
 func (a *AutoServiceRegistration) port() int {
 	a.mu.Lock()

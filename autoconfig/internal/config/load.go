@@ -84,6 +84,8 @@ func (n Note) String() string {
 type Config struct {
 	// File is the document that was read, "" when there was none.
 	File string
+	// Content is what File held when it was read.
+	Content []byte
 	// Notes are to be logged.
 	Notes []Note
 
@@ -120,7 +122,7 @@ func Load(s Sources, blocks ...Block) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.File = name
+	c.File, c.Content = name, text
 	if c.doc, err = parseDocument(name, text, c.schema); err != nil {
 		return nil, err
 	}
