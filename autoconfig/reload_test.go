@@ -247,6 +247,18 @@ func TestReload_WhenTheFileChanged(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(r.log.String(), `why="the file changed"`) }, 20*time.Second, 10*time.Millisecond)
 }
 
+// The file changes after it was read and before it is watched.
+func TestReload_WhenTheFileChangedDuringTheStart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.yaml")
+	write := func(weight string) error {
+		return os.WriteFile(file, []byte(quiet+"cloud.nacos.discovery.weight: "+weight+"\n"), 0o600)
+	}
+	require.NoError(t, write("1"))
+	fake := newFakeRegistry()
+	start(t, ConfigFile(file), Backend(fake), fx.Invoke(func(l fx.Lifecycle) { l.Append(fx.StartHook(func() error { return write("9") })) }))
+	require.Eventually(t, func() bool { return fake.registered().Weight == 9 }, 20*time.Second, 10*time.Millisecond)
+}
+
 // Kubernetes replaces a link to the folder that the file is in.
 func TestReload_WhenALinkIsReplaced(t *testing.T) {
 	dir := t.TempDir()
