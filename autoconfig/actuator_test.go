@@ -432,3 +432,11 @@ func TestActuator_ChangesNeedAJSONContentType(t *testing.T) {
 		}
 	}
 }
+
+func TestLoggers_TakingTheLevelOfTheRootAwayRestoresTheConfiguredOne(t *testing.T) {
+	l := newLoggers(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	l.configure(LoggingProperties{Level: "warn"}, nil)
+	require.NoError(t, l.SetLevel("ROOT", "OFF"))
+	require.NoError(t, l.SetLevel("root", ""))
+	require.Equal(t, LoggerLevel{Configured: "WARN", Effective: "WARN"}, l.Levels()["ROOT"])
+}
