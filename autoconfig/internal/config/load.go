@@ -341,9 +341,6 @@ func (c *Config) Problem(key, reason string) {
 
 func (c *Config) add(key string, v value, reason string) {
 	p := Problem{Key: key, Value: v.String(), Origin: v.origin, Reason: reason}
-	if Secret(key) {
-		p.Value = masked
-	}
 	if !slices.Contains(c.problems, p) {
 		c.problems = append(c.problems, p)
 	}
@@ -354,5 +351,11 @@ func (c *Config) Err() error {
 	if len(c.problems) == 0 {
 		return nil
 	}
-	return &Error{Problems: slices.Clone(c.problems)}
+	problems := slices.Clone(c.problems)
+	for i, p := range problems {
+		if problems[i].Value = withoutLogins(p.Value); Secret(p.Key) {
+			problems[i].Value = masked
+		}
+	}
+	return &Error{Problems: problems}
 }
