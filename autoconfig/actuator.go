@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 
@@ -131,6 +132,10 @@ const maxActuatorBody = 64 << 10
 
 // ask reads the JSON body of a request; false when it was answered already.
 func ask(c *gin.Context, into any) bool {
+	if kind, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); err != nil || !isJSON(kind) {
+		say(c, http.StatusUnsupportedMediaType, "the body must be JSON, and Content-Type say so: application/json")
+		return false
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxActuatorBody))
 	if err == nil {
 		err = json.Unmarshal(body, into)
@@ -144,4 +149,10 @@ func ask(c *gin.Context, into any) bool {
 	}
 	say(c, status, "the body must be JSON: "+err.Error())
 	return false
+}
+
+// isJSON reports whether a media type is JSON's. A page of another site cannot
+// have a browser send one without asking, which the actuator does not allow.
+func isJSON(kind string) bool {
+	return kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
 }

@@ -121,6 +121,9 @@ func TestBR6_NacosDiscovery(t *testing.T) {
 	require.Equal(t, []any{server.Listener.Addr().String()}, shown["servers"])
 	own := shown["registration"].(map[string]any)
 	require.Equal(t, "registered", own["state"])
+	metadata := own["instance"].(map[string]any)["metadata"].(map[string]any)
+	require.Equal(t, "******", metadata["api-token"])
+	require.Equal(t, "a", metadata["zone"])
 	require.NotEmpty(t, own["lastBeat"])
 	service := shown["subscribe"].([]any)[0].(map[string]any)
 	require.Equal(t, "users", service["name"])
@@ -405,4 +408,35 @@ type refusingStatus struct{ *fakeRegistry }
 
 func (refusingStatus) SetStatus(_ context.Context, _ registry.Registration, _ registry.Status) error {
 	return errors.New("not now")
+}
+
+// What a page of another site can have a browser send is refused.
+func TestActuator_ChangesNeedAJSONContentType(t *testing.T) {
+	app := start(t, ConfigYAML(quiet), Backend(newFakeRegistry()), everything)
+	client := &http.Client{Timeout: 5 * time.Second}
+	defer client.CloseIdleConnections()
+	for _, path := range []string{"/actuator/serviceregistry", "/actuator/loggers/ROOT"} {
+		for kind, want := range map[string]int{
+			"text/plain": 415, "application/x-www-form-urlencoded": 415, "": 415, "application/json2": 415,
+			"application/json; charset=utf-8": 400, "application/vnd.spring-boot.actuator.v3+json": 400,
+		} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+app.ManagementAddr().String()+path, strings.NewReader("no"))
+			require.NoError(t, err)
+			if kind != "" {
+				req.Header.Set("Content-Type", kind)
+			}
+			resp, err := client.Do(req)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, want, resp.StatusCode, "%s %q", path, kind)
+		}
+	}
+}
+
+func TestLoggers_TakingTheLevelOfTheRootAwayRestoresTheConfiguredOne(t *testing.T) {
+	l := newLoggers(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	l.configure(LoggingProperties{Level: "warn"}, nil)
+	require.NoError(t, l.SetLevel("ROOT", "OFF"))
+	require.NoError(t, l.SetLevel("root", ""))
+	require.Equal(t, LoggerLevel{Configured: "WARN", Effective: "WARN"}, l.Levels()["ROOT"])
 }

@@ -8,13 +8,14 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
 	"github.com/rollcall-go/rollcall/discovery"
 	"github.com/rollcall-go/rollcall/loadbalance"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
 // instanceView is an instance in the answers of the actuator, in the words of
-// Nacos' lists.
+// Nacos' lists; secrets in its metadata are masked.
 type instanceView struct {
 	ID        string            `json:"instanceId"`
 	IP        string            `json:"ip"`
@@ -29,9 +30,9 @@ type instanceView struct {
 }
 
 func viewInstance(i *registry.Instance) instanceView {
-	metadata := i.Metadata
-	if metadata == nil {
-		metadata = map[string]string{}
+	metadata := make(map[string]string, len(i.Metadata))
+	for key, value := range i.Metadata {
+		metadata[key] = config.Masked(key, value)
 	}
 	return instanceView{
 		ID: i.ID, IP: i.IP, Port: i.Port, Weight: i.Weight, Healthy: i.Healthy, Enabled: i.Enabled,

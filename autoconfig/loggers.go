@@ -1,6 +1,7 @@
 package autoconfig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ type Loggers struct {
 	levels map[string]*loggerLevel
 	root   *loggerLevel
 	base   slog.Handler // what ROOT writes to
+	// configured is the level of ROOT in the configuration, "" where that has none.
+	configured string
 }
 
 // loggerLevel is the level of one name; nil follows the root's.
@@ -82,7 +85,7 @@ func (l *Loggers) level(name string) *loggerLevel {
 var ErrNoLogger = errors.New("there is no such logger")
 
 // SetLevel gives a name a level of its own: debug, info, warn, error or off, in
-// any case; "" takes it away, which of ROOT is everything. It is in effect at
+// any case; "" takes it away, and ROOT is back at the level of the configuration. It is in effect at
 // once and until the configuration says something else. [ErrNoLogger] for a name
 // that nobody asked for.
 func (l *Loggers) SetLevel(name, level string) error {
@@ -90,6 +93,7 @@ func (l *Loggers) SetLevel(name, level string) error {
 	found := l.levels[name]
 	if strings.EqualFold(name, loggerRoot) {
 		found = l.root
+		level = cmp.Or(level, l.configured)
 	}
 	l.mu.Unlock()
 	if found == nil {
@@ -114,6 +118,9 @@ func (l *loggerLevel) set(text string) error {
 // configure sets the levels of the block logging. Of names that it no longer has,
 // before, the level is taken away.
 func (l *Loggers) configure(p LoggingProperties, before map[string]string) {
+	l.mu.Lock()
+	l.configured = p.Level
+	l.mu.Unlock()
 	_ = l.root.set(p.Level) // validated
 	for name := range before {
 		if _, stays := p.Levels[name]; !stays {

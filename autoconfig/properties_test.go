@@ -181,6 +181,22 @@ func TestValidation_OfNewKeys(t *testing.T) {
 	}
 }
 
+func TestValidation_PasswordsAreNotPrinted(t *testing.T) {
+	for text, want := range map[string]string{
+		"cloud.nacos.server-addr: http://u:hunter2@h:8848":                 `cloud.nacos.server-addr: "http://******@h:8848"`,
+		"cloud.nacos.server-addr: 'g:8848,u:hunter2@h:8848'":               `cloud.nacos.server-addr: "g:8848,******@h:8848"`,
+		"cloud.nacos.discovery.endpoint: u:p@hunter2@h":                    `cloud.nacos.discovery.endpoint: "******@h"`,
+		"cloud.nacos.password: x\ncloud: { nacos: { password: hunter2 } }": `cloud.nacos.password: "******" is set twice`,
+		"cloud.nacos.password: hunter2":                                    `cloud.nacos.password: "******" needs cloud.nacos.username`,
+		"cloud.nacos.discovery.password: hunter2":                          `cloud.nacos.discovery.password: "******" needs cloud.nacos.discovery.username`,
+		"cloud.nacos: { username: u, password: 'pw${hunter2' }":            `cloud.nacos.password: "******" placeholder`,
+	} {
+		_, err := New(ConfigYAML(quiet + text + "\n"))
+		require.ErrorContains(t, err, want, text)
+		require.NotContains(t, err.Error(), "hunter2", text)
+	}
+}
+
 func TestPlaceholders_OfThisMachine(t *testing.T) {
 	s, _ := readSettings(t, quiet+"cloud.nacos.discovery.metadata: { at: '${spring.cloud.client.hostname}/${cloud.client.ip-address}' }\n")
 	host, err := os.Hostname()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
 	"github.com/rollcall-go/rollcall/loadbalance"
-	"github.com/rollcall-go/rollcall/registry"
 )
 
 // reloader reads the configuration again and applies the difference: what is read
@@ -32,6 +31,7 @@ type reloader struct {
 
 	mu      sync.Mutex
 	name    string // of the document
+	content []byte // of the document at the start
 	current []config.Effective
 	waiting map[string]config.Effective
 }
@@ -47,7 +47,7 @@ func newReloader(b *boot, s *settings, loaded *config.Config, loggers *Loggers) 
 	life, end := context.WithCancel(context.Background())
 	return &reloader{
 		boot: b, loggers: loggers, life: life, end: end,
-		settings: s, name: loaded.File, current: loaded.Effective(),
+		settings: s, name: loaded.File, content: loaded.Content, current: loaded.Effective(),
 	}
 }
 
@@ -232,6 +232,9 @@ func (r *reloader) apply(ctx context.Context, next *settings, changed []string) 
 			r.parts.logger.Error("a change of the configuration failed",
 				slog.String("keys", strings.Join(keys, ", ")), slog.Any("error", err))
 			errs = append(errs, fmt.Errorf("reload %s: %w", way.name, err))
+			if unfinished := (*unfinishedError)(nil); errors.As(err, &unfinished) {
+				applied = append(applied, keys...)
+			}
 		default:
 			applied = append(applied, keys...)
 		}
@@ -265,10 +268,17 @@ func (r *reloader) applyBalancer(_ context.Context, next *settings, _ []string) 
 	return nil
 }
 
+// unfinishedError says that the new values are in effect, and what did not follow.
+type unfinishedError struct{ err error }
+
+func (e *unfinishedError) Error() string { return e.err.Error() }
+func (e *unfinishedError) Unwrap() error { return e.err }
+
 // applyServers goes over to other nodes and registers there at once. What stands
 // in the former registry, if it is another, ends there with its beats: the nodes
 // may as well be those of the same registry under other names, where taking the
-// instance out would take it out for everybody.
+// instance out would take it out for everybody. Where registering fails, the new
+// nodes are in effect all the same and attempts go on in the background.
 func (r *reloader) applyServers(ctx context.Context, next *settings, _ []string) error {
 	nacos := r.parts.inside.nacos
 	if nacos == nil {
@@ -282,11 +292,11 @@ func (r *reloader) applyServers(ctx context.Context, next *settings, _ []string)
 	r.settings.nacos.ServerAddr = next.nacos.ServerAddr
 	r.settings.nacos.Discovery.ServerAddr = next.nacos.Discovery.ServerAddr
 	a := r.parts.inside.registration
-	if a == nil || a.State() != registry.StateRegistered || slices.Equal(before, nacos.client.Servers()) {
-		return nil // or the next attempt goes there
+	if a == nil || slices.Equal(before, nacos.client.Servers()) {
+		return nil
 	}
-	if err := nacos.registry.Register(ctx, a.Registration()); err != nil {
-		return fmt.Errorf("the nodes were replaced, but registering there failed: %w", err)
+	if err := a.Renew(ctx); err != nil {
+		return &unfinishedError{fmt.Errorf("the nodes were replaced, but registering there failed: %w", err)}
 	}
 	return nil
 }

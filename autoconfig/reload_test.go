@@ -125,6 +125,25 @@ func TestReload_OtherNodesOfTheRegistry(t *testing.T) {
 	require.Empty(t, other.Instances("public", "DEFAULT_GROUP@@orders"))
 }
 
+// The new nodes are away: that is told, and attempts go on until they answer.
+func TestReload_OtherNodesThatAreAway(t *testing.T) {
+	r := reloadWith(t, "", Property("cloud.nacos.discovery.naming-request-domain-max-retry-count", 1))
+	other := testutil.NewFakeNacos()
+	server := httptest.NewServer(other)
+	defer server.Close()
+	away := testutil.Always(testutil.Fault{Status: http.StatusServiceUnavailable})
+	other.SetFault(away)
+	err := r.reload("cloud.nacos.server-addr: " + server.Listener.Addr().String() + "\n")
+	require.ErrorContains(t, err, "the nodes were replaced, but registering there failed")
+	require.Contains(t, r.log.String(), "applied=cloud.nacos.server-addr", "the client asks them and nobody else")
+	require.Equal(t, registry.StateFailed, r.auto.State())
+	require.Error(t, r.auto.LastError())
+	other.SetFault(nil)
+	require.Eventually(t, func() bool { return r.auto.State() == registry.StateRegistered }, 20*time.Second, 10*time.Millisecond)
+	require.Len(t, other.Instances("public", "DEFAULT_GROUP@@orders"), 1)
+	require.Len(t, r.reloader.parts.inside.nacos.registry.Beats(), 1)
+}
+
 func TestReload_EveryKeyOfTheLoadBalancerWithoutARegistration(t *testing.T) {
 	r := reloadWith(t, "")
 	require.NoError(t, r.reload(`
@@ -226,6 +245,18 @@ func TestReload_WhenTheFileChanged(t *testing.T) {
 	require.Eventually(t, func() bool { return len(r.calls()) > 0 }, 20*time.Second, 10*time.Millisecond)
 	require.InDelta(t, 4, r.only("DEFAULT_GROUP@@orders").Weight, 0)
 	require.Eventually(t, func() bool { return strings.Contains(r.log.String(), `why="the file changed"`) }, 20*time.Second, 10*time.Millisecond)
+}
+
+// The file changes after it was read and before it is watched.
+func TestReload_WhenTheFileChangedDuringTheStart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.yaml")
+	write := func(weight string) error {
+		return os.WriteFile(file, []byte(quiet+"cloud.nacos.discovery.weight: "+weight+"\n"), 0o600)
+	}
+	require.NoError(t, write("1"))
+	fake := newFakeRegistry()
+	start(t, ConfigFile(file), Backend(fake), fx.Invoke(func(l fx.Lifecycle) { l.Append(fx.StartHook(func() error { return write("9") })) }))
+	require.Eventually(t, func() bool { return fake.registered().Weight == 9 }, 20*time.Second, 10*time.Millisecond)
 }
 
 // Kubernetes replaces a link to the folder that the file is in.

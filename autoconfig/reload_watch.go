@@ -32,7 +32,7 @@ type reloaderParams struct {
 // watch the file.
 func startReloader(p reloaderParams) {
 	r := p.Reloader
-	w := &fileWatch{reload: r.reload, file: r.file(), logger: p.Logger}
+	w := &fileWatch{reload: r.reload, file: r.file(), content: r.content, logger: p.Logger}
 	p.Lifecycle.Append(fx.Hook{
 		OnStart: func(context.Context) error {
 			r.turn.Lock()
@@ -63,7 +63,9 @@ func (r *reloader) watchable() bool { return r.name != "" && r.boot.sources.Text
 type fileWatch struct {
 	reload func(ctx context.Context, why string) error
 	file   string
-	logger *slog.Logger
+	// content is what was read of the file last.
+	content []byte
+	logger  *slog.Logger
 
 	watcher *fsnotify.Watcher // nil when it is not running
 	cancel  context.CancelFunc
@@ -87,15 +89,15 @@ func (w *fileWatch) start() {
 		w.logger.Warn("the configuration file is not watched, SIGHUP has it read again", slog.Any("error", err))
 		return
 	}
-	content, _ := os.ReadFile(file)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
-	w.done.Go(func() { w.run(ctx, file, content) })
+	w.done.Go(func() { w.run(ctx, file) })
 }
 
-func (w *fileWatch) run(ctx context.Context, file string, content []byte) {
-	settled := time.NewTimer(0)
-	settled.Stop()
+func (w *fileWatch) run(ctx context.Context, file string) {
+	// The first look is for what changed between reading and watching.
+	settled := time.NewTimer(settleTime)
+	defer settled.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -113,10 +115,10 @@ func (w *fileWatch) run(ctx context.Context, file string, content []byte) {
 			settled.Reset(settleTime) // something may have been missed
 		case <-settled.C:
 			now, err := os.ReadFile(file)
-			if err != nil || bytes.Equal(now, content) {
+			if err != nil || bytes.Equal(now, w.content) {
 				continue // between two steps of a replacement, or another file
 			}
-			content = now
+			w.content = now
 			_ = w.reload(ctx, "the file changed") // logged there
 		}
 	}

@@ -23,6 +23,7 @@ func (s *settings) validate(c *config.Config, ownBackend bool) {
 			Servers: servers, Endpoint: d.Endpoint, EndpointPort: d.EndpointPort, ContextPath: d.ContextPath,
 		}.Validate()
 		report(c, key, err)
+		s.validateLogin(c)
 		if _, err := s.nacos.Discovery.TLS.config(); err != nil {
 			key, reason, _ := strings.Cut(err.Error(), ": ")
 			c.Problem("cloud.nacos.discovery.tls."+key, reason)
@@ -42,6 +43,19 @@ func (s *settings) validate(c *config.Config, ownBackend bool) {
 	s.validateNames(c)
 	reportKeyed(c, s.autoOptions().Validate())
 	reportKeyed(c, s.address().Validate())
+}
+
+// validateLogin finds a password that nobody has.
+func (s *settings) validateLogin(c *config.Config) {
+	if username, _ := s.nacos.login(); username != "" {
+		return
+	}
+	if s.nacos.Password != "" {
+		c.Problem("cloud.nacos.password", "needs cloud.nacos.username")
+	}
+	if s.nacos.Discovery.Password != "" {
+		c.Problem("cloud.nacos.discovery.password", "needs cloud.nacos.discovery.username")
+	}
 }
 
 // validateNames checks what a registry would refuse: the protocol allows few

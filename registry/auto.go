@@ -92,6 +92,7 @@ type AutoServiceRegistration struct {
 
 	mu         sync.Mutex
 	template   Registration // what the configuration says
+	refreshed  uint64       // counts the changes of template
 	shaped     overlay      // what listeners and hooks made of it in the last attempt
 	runtime    overlay      // what was changed at run time, but for the status
 	state      State

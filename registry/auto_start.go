@@ -62,6 +62,32 @@ func (a *AutoServiceRegistration) Register(ctx context.Context) error {
 	return a.start(ctx, 0)
 }
 
+// Renew registers once more what is registered, as another attempt: for a registry
+// that may not know of it, such as one that is reached at other addresses now.
+// Where it fails, the error is returned, and attempts go on in the background
+// unless none can succeed; State and LastError tell of them. It does nothing
+// before the first attempt, or while attempts go on.
+func (a *AutoServiceRegistration) Renew(ctx context.Context) error {
+	giveBack, err := a.turn.take(ctx)
+	if err != nil {
+		return fmt.Errorf("wait for a start or stop in progress: %w", err)
+	}
+	defer giveBack()
+	switch state := a.State(); {
+	case a.life.Err() != nil:
+		return ErrStopped
+	case a.trying(), state != StateRegistered && state != StateFailed:
+		return nil
+	}
+	err = a.attempt(ctx)
+	if err == nil || a.life.Err() != nil || errors.Is(err, ErrInvalidRegistration) {
+		return err
+	}
+	a.logRetry(ctx, err)
+	a.tryInBackground(0)
+	return err
+}
+
 // port returns the explicit port, else the web server's, else 0 (rule A-R2).
 func (a *AutoServiceRegistration) port() int {
 	a.mu.Lock()
@@ -238,11 +264,11 @@ func (a *AutoServiceRegistration) attempt(ctx context.Context) error {
 // registerOnce goes through the steps of a registration in Spring's order:
 // customizers, event, hooks, the call, hooks, event.
 func (a *AutoServiceRegistration) registerOnce(ctx context.Context) (Registration, error) {
-	r, err := a.prepare(ctx)
-	if err != nil {
-		return r, err
+	r, err := a.prepareAndRegister(ctx)
+	for errors.Is(err, errRefreshed) {
+		r, err = a.prepareAndRegister(ctx)
 	}
-	if r, err = a.callRegister(ctx, r); err != nil {
+	if err != nil {
 		return r, err
 	}
 	for _, h := range a.hooks {
@@ -254,29 +280,44 @@ func (a *AutoServiceRegistration) registerOnce(ctx context.Context) (Registratio
 	return r, nil
 }
 
-// prepare makes of the template what is to be registered. The result shares
+// errRefreshed says that the template was replaced after it was prepared.
+var errRefreshed = errors.New("the configuration has changed meanwhile")
+
+// prepareAndRegister returns errRefreshed when it has to be done again, before
+// the registry was called.
+func (a *AutoServiceRegistration) prepareAndRegister(ctx context.Context) (Registration, error) {
+	r, version, err := a.prepare(ctx)
+	if err != nil {
+		return r, err
+	}
+	return a.callRegister(ctx, r, version)
+}
+
+// prepare makes of the template what is to be registered, and returns which
+// template that was. The result shares
 // nothing with what customizers, listeners and hooks were given: one that kept
 // its pointer changes only its own.
-func (a *AutoServiceRegistration) prepare(ctx context.Context) (Registration, error) {
+func (a *AutoServiceRegistration) prepare(ctx context.Context) (_ Registration, version uint64, _ error) {
 	port := a.port()
 	a.mu.Lock()
 	draft := a.template.clone()
+	version = a.refreshed
 	a.mu.Unlock()
 	draft.Port = port
 	if err := a.customize(&draft); err != nil {
-		return draft.clone(), err
+		return draft.clone(), version, err
 	}
 	customized := draft.clone()
 	err := a.shape(ctx, &draft)
 	r := draft.clone()
 	r.Service = r.Service.Normalize()
 	if err != nil {
-		return r, err
+		return r, version, err
 	}
 	a.mu.Lock()
 	a.shaped = between(customized, r)
 	a.mu.Unlock()
-	return r, r.validate()
+	return r, version, r.validate()
 }
 
 // customize gives the draft to the customizers.
@@ -304,14 +345,14 @@ func (a *AutoServiceRegistration) shape(ctx context.Context, draft *Registration
 
 // callRegister makes the call with what was changed at run time until that moment,
 // the status included.
-func (a *AutoServiceRegistration) callRegister(ctx context.Context, r Registration) (Registration, error) {
+func (a *AutoServiceRegistration) callRegister(ctx context.Context, r Registration, version uint64) (Registration, error) {
 	giveBack, err := a.calls.take(ctx)
 	if err != nil {
 		return r, fmt.Errorf("wait for a status change in progress: %w", err)
 	}
 	defer giveBack()
 
-	r, err = a.reach(r)
+	r, err = a.reach(r, version)
 	if err == nil {
 		err = r.validate()
 	}
@@ -329,12 +370,16 @@ func (a *AutoServiceRegistration) callRegister(ctx context.Context, r Registrati
 }
 
 // reach notes that r may be known to the registry from now on, so that a stop
-// takes it back; a stop that has begun may have looked already, and wins.
-func (a *AutoServiceRegistration) reach(r Registration) (Registration, error) {
+// takes it back; a stop that has begun may have looked already, and wins. What was
+// prepared from a template that was replaced since does not count.
+func (a *AutoServiceRegistration) reach(r Registration, version uint64) (Registration, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.state == StateStopping || a.state == StateStopped {
 		return r, ErrStopped
+	}
+	if version != a.refreshed {
+		return r, errRefreshed
 	}
 	r = a.runtime.over(r)
 	if a.status != "" {

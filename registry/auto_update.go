@@ -59,7 +59,10 @@ func (a *AutoServiceRegistration) Refresh(ctx context.Context, template Registra
 			next.Enabled = a.status == StatusUp
 		}
 		return next, nil
-	}, func(_, _ Registration) { a.template = template }, registered)
+	}, func(_, _ Registration) {
+		a.template = template
+		a.refreshed++
+	}, registered)
 }
 
 // change makes of the registration what next makes of it; note runs under mu when

@@ -269,6 +269,67 @@ func TestRefresh_TellsWhenTheNewInstanceIsThereAndTheFormerStillIs(t *testing.T)
 	require.NoError(t, auto.Stop(t.Context()))
 }
 
+func TestRenew_AFailureIsToldAndAttemptsGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeRegistry()
+		var down atomic.Bool
+		f.onRegister = func(context.Context, registry.Registration) error {
+			if down.Load() {
+				return errDown
+			}
+			return nil
+		}
+		auto := newAuto(t, f)
+		require.NoError(t, auto.Renew(t.Context()), "nothing was registered yet")
+		require.Empty(t, f.all())
+		listening(t, auto, 8080)
+		require.NoError(t, auto.Start(t.Context()))
+		require.NoError(t, auto.Renew(t.Context()))
+		require.Len(t, f.all(), 2)
+
+		down.Store(true)
+		require.ErrorIs(t, auto.Renew(t.Context()), errDown)
+		require.Equal(t, registry.StateFailed, auto.State())
+		require.ErrorIs(t, auto.LastError(), errDown)
+		require.NoError(t, auto.Renew(t.Context()), "attempts go on")
+		down.Store(false)
+		time.Sleep(time.Hour)
+		require.Equal(t, registry.StateRegistered, auto.State())
+		require.NoError(t, auto.LastError())
+		require.NoError(t, auto.Stop(t.Context()))
+		f.empty(t)
+		require.ErrorIs(t, auto.Renew(t.Context()), registry.ErrStopped)
+	})
+}
+
+// The configuration is read again while hooks work on what it said before.
+func TestRefresh_DuringAnAttemptIsNotLost(t *testing.T) {
+	f := newFakeRegistry()
+	var auto *registry.AutoServiceRegistration
+	runs := 0
+	auto = newAuto(t, f, func(p *autoParams) {
+		p.Hooks = []registry.LifecycleHook{registry.NewHook("slow", 0, registry.HookFuncs{
+			BeforeRegister: func(ctx context.Context, r *registry.Registration) error {
+				if runs++; runs > 1 {
+					return nil
+				}
+				next := template()
+				next.Weight, next.Service.Group = 5, "G"
+				return auto.Refresh(ctx, next, nil)
+			},
+		})}
+	})
+	listening(t, auto, 8080)
+	require.NoError(t, auto.Start(t.Context()))
+	require.Equal(t, 2, runs)
+	require.EqualValues(t, 5, f.only(t).Weight)
+	require.Equal(t, "G", f.only(t).Service.Group)
+	require.Len(t, f.all(), 1, "one call")
+	require.Equal(t, f.only(t).Key(), auto.Registration().Key())
+	require.NoError(t, auto.Stop(t.Context()))
+	f.empty(t)
+}
+
 func TestRefresh_ACustomizerThatFailsChangesNothing(t *testing.T) {
 	u := &updating{fakeRegistry: newFakeRegistry()}
 	broken := false

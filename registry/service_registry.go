@@ -41,7 +41,8 @@ type ServiceRegistry interface {
 	// Register makes the registration known and keeps it alive, with beats where
 	// the registry wants them, until Deregister or Close. Registering an
 	// instance with the same [Key] again replaces the earlier state without a
-	// second beat loop. When Register returns an error nothing is kept alive.
+	// second beat loop. When Register returns an error nothing new is kept alive;
+	// an earlier registration of the same key stays as it was.
 	Register(ctx context.Context, r Registration) error
 	// Deregister ends the beats, waits for one in flight and then takes the
 	// registration out. A registration nobody knows is no error. The beats stay

@@ -46,6 +46,9 @@ func (o Options) addressServer() (endpoint, error) {
 	if o.EndpointPort < 1 || o.EndpointPort > 65535 {
 		return endpoint{}, fmt.Errorf("endpoint port %d is not 1 to 65535", o.EndpointPort)
 	}
+	if strings.Contains(o.Endpoint, "@") {
+		return endpoint{}, fmt.Errorf("endpoint %q: %w", withoutLogin(o.Endpoint), errLogin)
+	}
 	text := strings.TrimSuffix(o.Endpoint, "/")
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
@@ -75,7 +78,7 @@ func (o Options) endpoints() ([]endpoint, error) {
 	for _, entry := range o.Servers {
 		e, err := parseServer(entry, scheme, contextPath)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("server %q: %w", entry, err))
+			errs = append(errs, fmt.Errorf("server %q: %w", withoutLogin(entry), err))
 			continue
 		}
 		if !seen[e.base] {
@@ -92,8 +95,11 @@ func (o Options) endpoints() ([]endpoint, error) {
 // parseServer reads one entry of the server list (C-R17).
 func parseServer(entry, scheme, contextPath string) (endpoint, error) {
 	text := strings.TrimSpace(entry)
-	if text == "" {
+	switch {
+	case text == "":
 		return endpoint{}, errors.New("is empty")
+	case strings.Contains(text, "@"):
+		return endpoint{}, errLogin
 	}
 	if !strings.Contains(text, "://") {
 		host, err := parseHostPort(strings.TrimSuffix(text, "/"), DefaultPort)
@@ -108,7 +114,7 @@ func parseServer(entry, scheme, contextPath string) (endpoint, error) {
 		return endpoint{}, errors.New("is no URL")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return endpoint{}, fmt.Errorf("scheme %q is neither http nor https", u.Scheme)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+	case u.RawQuery != "" || u.Fragment != "":
 		return endpoint{}, errors.New("a server URL has only host, port and context path")
 	}
 	if err := checkHost(u.Hostname(), strings.HasPrefix(u.Host, "[")); err != nil {
@@ -128,6 +134,23 @@ func parseServer(entry, scheme, contextPath string) (endpoint, error) {
 		}
 	}
 	return endpoint{entry, u.Hostname(), u.Scheme + "://" + u.Host + contextPath}, nil
+}
+
+// errLogin refuses user:password@host; what is wrong there is not looked at, since
+// a message about it could tell the password.
+var errLogin = errors.New("a login does not stand in the address, there are a user name and a password for it")
+
+// withoutLogin is an entry as messages may show it.
+func withoutLogin(entry string) string {
+	at := strings.LastIndex(entry, "@")
+	if at < 0 {
+		return entry
+	}
+	scheme, _, found := strings.Cut(entry[:at], "://")
+	if !found {
+		return "******" + entry[at:]
+	}
+	return scheme + "://******" + entry[at:]
 }
 
 // parseHostPort reads the forms without a scheme and completes the port.

@@ -62,7 +62,7 @@ func TestCR17_BadEntriesAreNamed(t *testing.T) {
 	for _, entry := range []string{
 		"", " ", "host:", "host:0", "host:65536", "host:http", ":8848", "::1", "::1:8848", "[::1", "[nacos]:8848",
 		"[fe80::1%25eth0]:8848", "ftp://nacos", "http://", "http://:8848", "http://nacos:", "http://nacos:99999",
-		"http://u:p@nacos", "http://nacos?x=1", "http://nacos/a/../b", "a b", "nacos,other", "1.2.3.400", "nacos/nacos",
+		"http://nacos?x=1", "http://nacos/a/../b", "a b", "nacos,other", "1.2.3.400", "nacos/nacos",
 		"http://a b",
 	} {
 		t.Run(entry, func(t *testing.T) {
@@ -74,6 +74,20 @@ func TestCR17_BadEntriesAreNamed(t *testing.T) {
 		})
 	}
 	require.ErrorContains(t, nacosclient.Options{}.Validate(), "no server")
+}
+
+func TestCR17_ALoginIsRefusedAndNotPrinted(t *testing.T) {
+	for _, entry := range []string{
+		"http://u:hunter2@nacos", "u:hunter2@nacos:8848", "hunter2@nacos", "http://u:p@hunter2@nacos", "http://u:hunter2@na cos:x",
+		"https://u:a/hunter2@nacos",
+	} {
+		for _, o := range []nacosclient.Options{{Servers: []string{entry}}, {Endpoint: entry, EndpointPort: 8080}} {
+			err := o.Validate()
+			require.ErrorContains(t, err, "a login does not stand in the address")
+			require.ErrorContains(t, err, "******@na")
+			require.NotContains(t, err.Error(), "hunter2")
+		}
+	}
 }
 
 func TestCR18_ContextPath(t *testing.T) {

@@ -86,6 +86,15 @@ func newKeeper(r *Registry, s *slot, key registry.Key, desired registry.Registra
 	return k
 }
 
+// again returns a keeper that goes on where k, which has ended, stopped.
+func (k *keeper) again(r *Registry) *keeper {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	next := newKeeper(r, k.slot, k.state.Key, k.desired, k.state.Interval)
+	next.floor, next.light, next.version, next.state = k.floor, k.light, k.version, k.state
+	return next
+}
+
 // start begins to beat and to watch, as far as there is anything to do.
 func (k *keeper) start() {
 	var loops sync.WaitGroup
@@ -145,7 +154,7 @@ func (k *keeper) join(ctx context.Context) bool {
 
 // run is the beat loop. It ends by stop and by nothing else (C-R7).
 func (k *keeper) run() {
-	timer := time.NewTimer(k.interval())
+	timer := time.NewTimer(k.first())
 	defer timer.Stop()
 	for {
 		select {
@@ -244,10 +253,12 @@ func (k *keeper) note(err error) time.Duration {
 	return k.state.Interval
 }
 
-func (k *keeper) interval() time.Duration {
+// first returns the time until the first beat: one interval after the last one,
+// or at once where that is over.
+func (k *keeper) first() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.state.Interval
+	return max(time.Until(k.state.LastBeat.Add(k.state.Interval)), 0)
 }
 
 func (k *keeper) beatState() BeatState {

@@ -181,13 +181,63 @@ func TestRegister_AnErrorLeavesNothingAlive(t *testing.T) {
 		require.ErrorIs(t, err, registry.ErrNotFound)
 
 		c.Nodes[0].SetFault(nil)
-		require.NoError(t, r.Register(t.Context(), registration()))
-		c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: 500}))
-		require.Error(t, r.Register(t.Context(), registration()), "of an earlier one neither")
-		c.Nodes[0].SetFault(nil)
 		c.Nodes[0].ForgetRequests()
 		time.Sleep(time.Minute)
 		require.Empty(t, c.Nodes[0].Requests("", ""))
+	})
+}
+
+// The earlier registration is kept alive, by beats and by registering it again
+// where the server lost it (C-R5).
+func TestRegister_AFailedReplacementLeavesTheEarlierOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 1)
+		r := newRegistry(t, c, nil)
+		require.NoError(t, r.Register(t.Context(), registration()))
+		heavier, persistent := registration(), registration()
+		heavier.Weight = 9
+		persistent.Ephemeral = false
+		for _, next := range []registry.Registration{heavier, persistent} {
+			c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: 500}))
+			require.Error(t, r.Register(t.Context(), next))
+			status, err := r.Status(t.Context(), registration())
+			require.NoError(t, err)
+			require.Equal(t, registry.StatusUp, status)
+			c.Nodes[0].SetFault(nil)
+			c.Nodes[0].Wipe()
+			time.Sleep(6 * time.Second)
+			stored := c.Nodes[0].Instances("public", service)
+			require.Len(t, stored, 1)
+			require.True(t, stored[0].Ephemeral)
+			require.Equal(t, registration().Weight, stored[0].Weight)
+			require.NoError(t, r.Beats()[0].LastError)
+		}
+		require.NoError(t, r.Deregister(t.Context(), registration()))
+		require.Empty(t, c.Nodes[0].Instances("public", service))
+	})
+}
+
+// The registry takes the new kind, but does not let go of the old one.
+func TestRegister_TheOtherKindThatStaysIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 1)
+		r := newRegistry(t, c, nil)
+		require.NoError(t, r.Register(t.Context(), registration()))
+		c.Nodes[0].SetFault(func(q testutil.Request) *testutil.Fault {
+			if q.Method == http.MethodDelete && q.Query.Get("ephemeral") == "true" {
+				return &testutil.Fault{Status: 500}
+			}
+			return nil
+		})
+		persistent := registration()
+		persistent.Ephemeral = false
+		require.ErrorContains(t, r.Register(t.Context(), persistent), "take out its other kind")
+		require.NotZero(t, r.Beats()[0].Interval)
+		deletes := c.Nodes[0].Requests(http.MethodDelete, "/ns/instance")
+		require.Equal(t, "false", deletes[len(deletes)-1].Query.Get("ephemeral"), "the new one is taken back")
+		c.Nodes[0].SetFault(nil)
+		require.NoError(t, r.Register(t.Context(), persistent), "and it can be repeated")
+		require.Zero(t, r.Beats()[0].Interval)
 	})
 }
 

@@ -78,8 +78,9 @@ func New(o Options) (*Registry, error) {
 // from one interval later on, by preserved.heart.beat.interval of its metadata
 // until the server says otherwise. What the server would refuse, and beat times
 // that cannot work, are refused before anything changes. To replace a
-// registration its beats are stopped first; like those of a new one, they begin
-// only after a register call that succeeded.
+// registration its beats are stopped first, and begin anew after the call: those
+// of the new one where it succeeded, else those of the earlier one. One of the
+// other kind is taken out once the new one is registered.
 func (r *Registry) Register(ctx context.Context, reg registry.Registration) error {
 	reg, key := r.normalize(reg)
 	interval, err := r.check(reg)
@@ -92,17 +93,34 @@ func (r *Registry) Register(ctx context.Context, reg registry.Registration) erro
 	}
 	defer leave()
 	old := r.release(ctx, s)
-	if old != nil && old.wanted().Ephemeral != reg.Ephemeral {
-		// The server keeps the two kinds apart; the old one would stay.
-		if err := r.client.Deregister(ctx, old.wanted()); err != nil {
-			return fmt.Errorf("register %s: take out its other kind: %w", describe(reg), r.explain(err))
+	if err := r.replace(ctx, old, reg); err != nil {
+		if old != nil {
+			err = errors.Join(err, r.keep(s, old.again(r)))
 		}
-	}
-	if err := r.client.Register(ctx, reg); err != nil {
-		return fmt.Errorf("register %s: %w", describe(reg), refused(r.explain(err)))
+		return fmt.Errorf("register %s: %w", describe(reg), err)
 	}
 	if err := r.keep(s, newKeeper(r, s, key, reg, interval)); err != nil {
 		return fmt.Errorf("register %s: %w", describe(reg), err)
+	}
+	return nil
+}
+
+// replace registers reg in the place of old, which may be nil.
+func (r *Registry) replace(ctx context.Context, old *keeper, reg registry.Registration) error {
+	if err := r.client.Register(ctx, reg); err != nil {
+		return refused(r.explain(err))
+	}
+	if old == nil || old.wanted().Ephemeral == reg.Ephemeral {
+		return nil
+	}
+	// The server keeps the two kinds apart; the old one would stay. It goes last,
+	// so that a registry that takes only one of them still has one.
+	if err := r.client.Deregister(ctx, old.wanted()); err != nil {
+		err = fmt.Errorf("take out its other kind: %w", r.explain(err))
+		if back := r.client.Deregister(ctx, reg); back != nil {
+			err = fmt.Errorf("%w; and take the new one back: %w", err, back)
+		}
+		return err
 	}
 	return nil
 }

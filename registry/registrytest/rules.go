@@ -266,6 +266,10 @@ func doneContext(f *fixture) {
 	cancel()
 	require.ErrorIs(f, f.reg.Register(ctx, r), context.Canceled)
 	f.listedOnly(registered)
+	again := registered
+	again.Weight = 7
+	require.ErrorIs(f, f.reg.Register(ctx, again), context.Canceled)
+	requireStatus(f, registered, registry.StatusUp) // the earlier one stays
 	require.ErrorIs(f, f.reg.SetStatus(ctx, registered, registry.StatusDown), context.Canceled)
 	require.ErrorIs(f, f.reg.Deregister(ctx, registered), context.Canceled)
 }

@@ -31,8 +31,12 @@ func (c *Config) Effective() []Effective {
 
 // Text is the value as a document would hold it; secrets are masked.
 func (e Effective) Text() string {
-	text := valueOf(e.Value, "").String()
-	if Secret(e.Key) && text != "" {
+	return Masked(e.Key, valueOf(e.Value, "").String())
+}
+
+// Masked is the text of a key as it may be shown.
+func Masked(key, text string) string {
+	if text != "" && Secret(key) {
 		return masked
 	}
 	return text

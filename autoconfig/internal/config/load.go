@@ -84,6 +84,8 @@ func (n Note) String() string {
 type Config struct {
 	// File is the document that was read, "" when there was none.
 	File string
+	// Content is what File held when it was read.
+	Content []byte
 	// Notes are to be logged.
 	Notes []Note
 
@@ -120,7 +122,7 @@ func Load(s Sources, blocks ...Block) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.File = name
+	c.File, c.Content = name, text
 	if c.doc, err = parseDocument(name, text, c.schema); err != nil {
 		return nil, err
 	}
@@ -339,9 +341,6 @@ func (c *Config) Problem(key, reason string) {
 
 func (c *Config) add(key string, v value, reason string) {
 	p := Problem{Key: key, Value: v.String(), Origin: v.origin, Reason: reason}
-	if Secret(key) {
-		p.Value = masked
-	}
 	if !slices.Contains(c.problems, p) {
 		c.problems = append(c.problems, p)
 	}
@@ -352,5 +351,11 @@ func (c *Config) Err() error {
 	if len(c.problems) == 0 {
 		return nil
 	}
-	return &Error{Problems: slices.Clone(c.problems)}
+	problems := slices.Clone(c.problems)
+	for i, p := range problems {
+		if problems[i].Value = withoutLogins(p.Value); Secret(p.Key) {
+			problems[i].Value = masked
+		}
+	}
+	return &Error{Problems: problems}
 }

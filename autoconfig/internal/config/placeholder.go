@@ -43,9 +43,9 @@ func (e *expander) expand(text string) (string, error) {
 		b.WriteString(text[:i])
 		body, rest, ok := cutPlaceholder(text[i+2:])
 		if !ok {
-			return "", fmt.Errorf("placeholder %q has no closing brace (write \\${ for the plain characters)", excerpt(text[i:]))
+			return "", fmt.Errorf("placeholder %q has no closing brace (write \\${ for the plain characters)", e.excerpt(text[i:]))
 		}
-		got, err := e.one(body)
+		got, err := e.one(body, i == 0 && rest == "")
 		if err != nil {
 			return "", err
 		}
@@ -57,8 +57,9 @@ func (e *expander) expand(text string) (string, error) {
 	}
 }
 
-// one returns the value of a placeholder with the given body.
-func (e *expander) one(body string) (string, error) {
+// one returns the value of a placeholder with the given body, which may be the
+// whole of the text.
+func (e *expander) one(body string, whole bool) (string, error) {
 	if e.steps++; e.steps > maxExpansions {
 		return "", errors.New("too many placeholders within placeholders")
 	}
@@ -68,6 +69,10 @@ func (e *expander) one(body string) (string, error) {
 		return "", err
 	}
 	name = strings.TrimSpace(name)
+	shown := e.excerpt(name)
+	if whole && e.steps == 1 {
+		shown = excerpt(name) // a value that is one placeholder holds no secret
+	}
 	folded := e.fold(name)
 	if slices.Contains(e.open, folded) {
 		return "", fmt.Errorf("placeholders refer to each other: %s", strings.Join(append(e.open, folded), " -> "))
@@ -84,7 +89,7 @@ func (e *expander) one(body string) (string, error) {
 	case hasFallback:
 		return e.expand(fallback)
 	}
-	return "", fmt.Errorf("placeholder ${%s} has no value: neither a key nor an environment variable, and no default as in ${%[1]s:default}", excerpt(name))
+	return "", fmt.Errorf("placeholder ${%s} has no value: neither a key nor an environment variable, and no default as in ${%[1]s:default}", shown)
 }
 
 // cutPlaceholder splits the text after "${" at the brace that closes it.
@@ -120,6 +125,15 @@ func cutDefault(body string) (name, fallback string, ok bool) {
 		}
 	}
 	return body, "", false
+}
+
+// excerpt is text of a value for a message, unless the value is a secret: what
+// looks like a placeholder may be a part of it.
+func (e *expander) excerpt(s string) string {
+	if slices.ContainsFunc(e.open, Secret) {
+		return masked
+	}
+	return excerpt(s)
 }
 
 // excerpt bounds text that is repeated in a message.

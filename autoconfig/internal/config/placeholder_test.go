@@ -108,3 +108,15 @@ func FuzzPlaceholders(f *testing.F) {
 		}
 	})
 }
+
+func TestPlaceholders_AMessageHoldsNothingOfASecret(t *testing.T) {
+	for _, text := range []string{"pw${hunter2", "pw${hunter2}", "${X:hunter2"} {
+		e := expander{
+			fold: uniformPath, open: []string{"cloud.nacos.password"},
+			lookup: func(string) (string, bool, error) { return "", false, nil },
+		}
+		_, err := e.expand(text)
+		require.ErrorContains(t, err, "placeholder")
+		require.NotContains(t, err.Error(), "hunter2")
+	}
+}
