@@ -63,6 +63,9 @@ func ReadConfiguration(opts ...fx.Option) (*Configuration, error) {
 // Server returns the block server.
 func (c *Configuration) Server() ServerProperties { return *c.settings.server }
 
+// Management returns the block management.
+func (c *Configuration) Management() ManagementProperties { return *c.settings.management }
+
 // Block returns the block of an application or module that was given to
 // [Properties], filled in.
 func Block[T any](c *Configuration) (T, error) {

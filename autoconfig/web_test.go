@@ -8,12 +8,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
+
+	"github.com/rollcall-go/rollcall/internal/testutil"
 )
 
 func echoPath(e *gin.Engine) {
@@ -73,6 +76,24 @@ func TestWebServer_ContextPathIsForEverything(t *testing.T) {
 		_, body := get(t, app, "/shop/echo/x")
 		require.Equal(t, "/echo/x", body, "handlers see paths without it")
 	}
+}
+
+func TestWebServer_OutsideOfTheContextPathNoBodyIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := testutil.NewListener()
+		testutil.Serve(t, l, mount("/shop", http.NotFoundHandler()))
+		conn, err := l.Dial(t.Context(), "tcp", "")
+		require.NoError(t, err)
+		defer func() { require.NoError(t, conn.Close()) }()
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Hour)))
+		began := time.Now()
+		_, err = io.WriteString(conn, "POST /elsewhere HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+		require.NoError(t, err)
+		answer, err := io.ReadAll(conn)
+		require.NoError(t, err, "the server has closed the connection")
+		require.Contains(t, string(answer), "404 Not Found")
+		require.Less(t, time.Since(began), 2*readHeaderTimeout)
+	})
 }
 
 func TestWebServer_NeverRedirects(t *testing.T) {

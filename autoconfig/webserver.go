@@ -263,6 +263,7 @@ func mount(contextPath string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, raw, ok := strip(contextPath, r.URL.Path, r.URL.RawPath)
 		if !ok {
+			nobodyReads(w, r)
 			http.NotFound(w, r)
 			return
 		}
@@ -275,6 +276,17 @@ func mount(contextPath string, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// nobodyReads limits the wait for a body that no handler will have, and ends the
+// connection with the answer: net/http would read what is left of it, for as long
+// as that takes.
+func nobodyReads(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 {
+		return
+	}
+	w.Header().Set("Connection", "close")
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readHeaderTimeout))
 }
 
 // strip takes the context path off a path and off its encoded form.

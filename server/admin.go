@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -46,12 +47,38 @@ func (p *AdminProperties) Validate() error {
 
 // Check reports what is wrong with blocks that are fine each by itself, before
 // anything is opened.
-func Check(web autoconfig.ServerProperties, admin AdminProperties) error {
+func Check(
+	web autoconfig.ServerProperties, management autoconfig.ManagementProperties, admin AdminProperties, p Properties,
+) error {
 	if web.Port < 0 {
 		return errors.New("server.port: a registry needs its web server, so it cannot be -1")
 	}
 	if admin.Pprof.Enabled && web.Port > 0 && admin.Pprof.Port == web.Port {
 		return fmt.Errorf("nacos.admin.pprof.port: %d is the server.port", web.Port)
+	}
+	if p.Core.Auth.Enabled {
+		return checkExposure(web, management)
+	}
+	return nil
+}
+
+// checkExposure refuses, for a server with authentication, an actuator that shows
+// or changes settings for everyone: its endpoints ask nobody who he is. Health and
+// metrics are for probes and scrapers, and what listens on the loopback address is
+// for those who are on the machine already.
+func checkExposure(web autoconfig.ServerProperties, management autoconfig.ManagementProperties) error {
+	own := management.Server
+	if own.Port >= 0 && (own.Port == 0 || own.Port != web.Port) {
+		if address, err := netip.ParseAddr(own.Address); err == nil && address.IsLoopback() {
+			return nil
+		}
+	}
+	for _, id := range management.Endpoints.Exposure {
+		if id != "health" && id != "prometheus" {
+			return fmt.Errorf("management.endpoints.exposure: %q asks nobody for a token, so it cannot be exposed while"+
+				" nacos.core.auth.enabled is true; give the actuator a management.server.port with"+
+				" management.server.address 127.0.0.1, or expose health and prometheus only", id)
+		}
 	}
 	return nil
 }

@@ -16,13 +16,14 @@ import (
 
 func TestCheck(t *testing.T) {
 	web, admin := autoconfig.ServerProperties{Port: 6060}, DefaultAdminProperties()
-	require.NoError(t, Check(web, admin), "a port that is not opened is nobody's")
+	management := autoconfig.DefaultManagementProperties()
+	require.NoError(t, Check(web, management, admin, DefaultProperties()), "a port that is not opened is nobody's")
 	admin.Pprof.Enabled = true
-	require.ErrorContains(t, Check(web, admin), "nacos.admin.pprof.port: 6060 is the server.port")
+	require.ErrorContains(t, Check(web, management, admin, DefaultProperties()), "nacos.admin.pprof.port: 6060 is the server.port")
 	web.Port, admin.Pprof.Port = 0, 0
-	require.NoError(t, Check(web, admin), "each gets a free one")
+	require.NoError(t, Check(web, management, admin, DefaultProperties()), "each gets a free one")
 	web.Port = -1
-	require.ErrorContains(t, Check(web, admin), "server.port")
+	require.ErrorContains(t, Check(web, management, admin, DefaultProperties()), "server.port")
 	admin.Pprof.Port = 70000
 	require.ErrorContains(t, admin.Validate(), "pprof.port")
 }

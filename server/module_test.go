@@ -237,6 +237,39 @@ func TestModule_NeedsAWebServer(t *testing.T) {
 	require.ErrorContains(t, err, "a registry needs its web server")
 }
 
+func TestCheck_AuthenticationLeavesNoActuatorOpen(t *testing.T) {
+	for name, test := range map[string]struct {
+		exposure string
+		open     bool // authentication is off
+		own      autoconfig.ManagementServerProperties
+		refused  string
+	}{
+		"probes and scrapers":       {exposure: "health prometheus", own: autoconfig.ManagementServerProperties{Port: -1}},
+		"no authentication":         {exposure: "*", open: true, own: autoconfig.ManagementServerProperties{Port: -1}},
+		"everything":                {exposure: "*", own: autoconfig.ManagementServerProperties{Port: -1}, refused: `"*" asks nobody`},
+		"levels":                    {exposure: "health loggers", own: autoconfig.ManagementServerProperties{Port: -1}, refused: `"loggers" asks nobody`},
+		"settings":                  {exposure: "configprops", own: autoconfig.ManagementServerProperties{Port: -1}, refused: `"configprops" asks nobody`},
+		"on this machine":           {exposure: "*", own: autoconfig.ManagementServerProperties{Address: "127.0.0.1"}},
+		"on this machine, IPv6":     {exposure: "*", own: autoconfig.ManagementServerProperties{Port: 9, Address: "::1"}},
+		"the web server's port":     {exposure: "*", own: autoconfig.ManagementServerProperties{Port: 8848, Address: "127.0.0.1"}, refused: "asks nobody"},
+		"a server for all":          {exposure: "*", own: autoconfig.ManagementServerProperties{Port: 9}, refused: "asks nobody"},
+		"a server for the network":  {exposure: "*", own: autoconfig.ManagementServerProperties{Port: 9, Address: "192.0.2.1"}, refused: "asks nobody"},
+		"an address without a port": {exposure: "*", own: autoconfig.ManagementServerProperties{Port: -1, Address: "127.0.0.1"}, refused: "asks nobody"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			web, management, p := autoconfig.DefaultServerProperties(), autoconfig.DefaultManagementProperties(), DefaultProperties()
+			web.Port, p.Core.Auth.Enabled = 8848, !test.open
+			management.Endpoints.Exposure, management.Server = strings.Fields(test.exposure), test.own
+			err := Check(web, management, DefaultAdminProperties(), p)
+			if test.refused == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.refused)
+		})
+	}
+}
+
 func TestURL(t *testing.T) {
 	for want, test := range map[string]struct{ addr, path string }{
 		"http://127.0.0.1:8848/nacos": {"0.0.0.0:8848", "/nacos"},

@@ -93,7 +93,7 @@ func TestAuth_RouteTable(t *testing.T) {
 		}
 		require.True(t, let(r, "admin") || strings.HasPrefix(r.Path, "/v1/auth/"), "%s for administrators", route)
 		switch r.Access.String() {
-		case "read, service", "read, namespace or all":
+		case "read, service", "read, namespace", "read, namespace or all":
 			require.False(t, let(r, "nobody"), route)
 			require.False(t, let(r, "writer"), route)
 			require.Equal(t, r.Access.kind != everywhereAccess, let(r, "reader"), "%s: none named is all of them", route)
@@ -173,6 +173,39 @@ func TestAuth_TheRequestIsJudgedByWhatItDoes(t *testing.T) {
 		f.wantStatus(403, "GET "+path, "namespaceId", "public", "serviceName", "")
 	}
 	f.wantStatus(403, "GET service/list", "pageNo", "1", "pageSize", "10")
+}
+
+// TestAuth_ListsAskForTheWholeNamespace names a service that the caller may read
+// in requests that list all of them.
+func TestAuth_ListsAskForTheWholeNamespace(t *testing.T) {
+	f := closed(t)
+	f.user("mine", "mine", ":DEFAULT_GROUP:naming/mine rw")
+	f.user("reader", "reads", ":*:naming/* r")
+	tokens := map[string]string{"mine": f.login("mine"), "reader": f.login("reader")}
+	lists := 0
+	for _, r := range Routes() {
+		if r.Access.kind != namespaceAccess && r.Access.kind != everywhereAccess {
+			continue
+		}
+		lists++
+		request := r.Method + " " + r.Path
+		page := []string{"namespaceId", "public", "groupName", "DEFAULT_GROUP", "pageNo", "1", "pageSize", "10"}
+		for _, named := range [][]string{
+			nil,
+			{"serviceName", "mine"},
+			{"dom", "mine"},
+			{"serviceName", "DEFAULT_GROUP@@mine"},
+			{"serviceName", "@@"},
+			{"serviceName", "mine", "withInstances", "true"},
+			{"serviceName", "mine", "groupName", "*"},
+		} {
+			f.token = tokens["mine"]
+			f.wantStatus(403, request, append(page, named...)...)
+			f.token = tokens["reader"]
+			f.wantStatus(200, request, append(page, named...)...)
+		}
+	}
+	require.Equal(t, 4, lists)
 }
 
 func TestAuth_Messages(t *testing.T) {

@@ -15,15 +15,25 @@ const (
 	answerTimeout = 30 * time.Second
 )
 
-// boundWrites limits the time for an answer. Every request sets it anew, so it
-// is a middleware of the whole engine. Where a connection has no deadlines there
-// is nothing to limit.
-func boundWrites(c *gin.Context) {
-	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(answerTimeout))
+// bound limits the time for an answer, and that for a body whether or not
+// somebody reads it: the web server itself waits for what is left of one before
+// it answers. Every request sets the limits anew, so it is a middleware of the
+// whole engine; the web server takes that of reading off again before the next
+// request. Where a connection has no deadlines there is nothing to limit.
+func bound(c *gin.Context) {
+	now, connection := time.Now(), http.NewResponseController(c.Writer)
+	_ = connection.SetWriteDeadline(now.Add(answerTimeout))
+	if c.Request.ContentLength == 0 {
+		return
+	}
+	_ = connection.SetReadDeadline(now.Add(bodyTimeout))
+	if !readsBody(c) {
+		c.Header("Connection", "close") // answered at once, without the rest
+	}
 }
 
-// boundRead limits the time for a body; the web server takes the limit off again
-// before the next request.
-func boundRead(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+// readsBody says whether a request's body has any meaning: a form, or the JSON
+// document of a POST to a route there is.
+func readsBody(c *gin.Context) bool {
+	return hasForm(c.Request) || c.Request.Method == http.MethodPost && c.FullPath() != ""
 }

@@ -37,6 +37,27 @@ func TestSB21_SlowClientsAreCutOff(t *testing.T) {
 			require.Less(t, time.Since(began), 2*bodyTimeout)
 		})
 	})
+	for name, request := range map[string]string{
+		"that nobody wants":          "GET /v1/console/health/liveness HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n",
+		"to no route":                "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n",
+		"in chunks":                  "GET /v1/console/health/liveness HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"of a type that is not read": "POST /v1/ns/instance HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n",
+		"that is a document":         "POST /v1/core/cluster/report HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n",
+	} {
+		t.Run("a body that never comes, "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				conn := dial(t)
+				require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Hour)))
+				began := time.Now()
+				_, err := fmt.Fprint(conn, request)
+				require.NoError(t, err)
+				answer, err := io.ReadAll(conn)
+				require.NoError(t, err, "the server has closed the connection")
+				require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 "), "%s", answer)
+				require.Less(t, time.Since(began), 2*bodyTimeout)
+			})
+		})
+	}
 	t.Run("an answer that is never read", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			conn := dial(t)

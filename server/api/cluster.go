@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
@@ -80,7 +81,8 @@ func (a *API) checkerFor(c *call, k wire.ServiceKey, h naming.HealthChecker) nam
 	return shown
 }
 
-// setHealth is an operator's word on an instance that nothing checks.
+// setHealth is an operator's word on an instance that nothing checks. As no probe
+// would say it again, that of a persistent one is stored.
 func (a *API) setHealth(c *call) (answer, error) {
 	k, err := c.ServiceKey()
 	if err != nil {
@@ -97,7 +99,15 @@ func (a *API) setHealth(c *call) (answer, error) {
 	if !found || !knowsCluster(revision, ik.Cluster) {
 		return answer{}, wire.BadRequestf("cluster %s of service %s is not found!", ik.Cluster, k.ServiceName)
 	}
-	return ok, a.store.SetHealth(k, ik, c.LooseBool(true, "healthy", "valid"))
+	healthy := c.LooseBool(true, "healthy", "valid")
+	_, persistent := revision.Find(ik)
+	if persistent != nil && persistent.Healthy != healthy && revision.ClusterInfo(ik.Cluster).Checker.Type() == naming.CheckerNone {
+		_, err := a.propose(c, &state.PatchInstance{Service: k, InstanceKey: state.InstanceKey(ik), Healthy: &healthy})
+		if err != nil && !errors.Is(err, state.ErrInstanceNotFound) {
+			return answer{}, err
+		}
+	}
+	return ok, a.store.SetHealth(k, ik, healthy)
 }
 
 // serverHealth is a sentence for people.

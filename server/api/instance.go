@@ -204,7 +204,7 @@ func (a *API) instanceDetail(c *call) (answer, error) {
 		Delete  int64 `json:"ipDeleteTimeout"`
 	}{
 		k.ServiceName.String(), in.IP, in.Port, in.Cluster,
-		wire.Float(in.Weight), in.Healthy, in.ID, in.Metadata,
+		wire.Float(in.Weight), in.Healthy, in.ID, notNull(in.Metadata),
 		in.Intervals.Beat.Milliseconds(), in.Intervals.Timeout.Milliseconds(), in.Intervals.Delete.Milliseconds(),
 	})
 }

@@ -69,13 +69,27 @@ func (a *API) storeSwitch(c *call, entry, value string) error {
 			return err
 		}
 		if bytes.Equal(object, stored.Object) {
-			return nil
+			if inForce, err := a.inForce(entry, value); inForce || err != nil {
+				return err
+			}
+			// It was changed with debug=true since. Storing the same object once more
+			// takes that back.
 		}
 		_, err = a.propose(c, &state.SetSwitches{Object: object, Seen: stored.Revision})
 		if !errors.Is(err, state.ErrSwitchesChanged) || try == maxSwitchTries {
 			return err
 		}
 	}
+}
+
+// inForce says whether a switch has a value already, wherever it got it from.
+func (a *API) inForce(entry, value string) (bool, error) {
+	now, err := jsonOf(a.switches)
+	if err != nil {
+		return false, err
+	}
+	then, err := withSwitch(now.body, entry, value)
+	return bytes.Equal(now.body, then), err
 }
 
 // withSwitch returns a stored switch object, nothing for the defaults, with one

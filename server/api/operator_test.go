@@ -36,6 +36,21 @@ func TestSwitches(t *testing.T) {
 	})
 }
 
+func TestSwitches_WhatIsStoredTakesDebugBack(t *testing.T) {
+	f := newFixture(t)
+	set := func(value, debug string) {
+		f.want("200 ok", "PUT operator/switches", "entry", "defaultCacheMillis", "value", value, "debug", debug)
+	}
+	set("2000", "false")
+	set("9000", "true")
+	require.Equal(t, int64(9000), f.switches.Load().DefaultCacheMillis)
+	set("2000", "false")
+	require.Equal(t, int64(2000), f.switches.Load().DefaultCacheMillis)
+	before := f.state.View().Applied()
+	set("2000", "false")
+	require.Equal(t, before, f.state.View().Applied(), "what is so already is not stored again")
+}
+
 func TestSB17_TheGateTrustsNoAgent(t *testing.T) {
 	tests := map[string]struct{ read, write bool }{
 		"UP": {true, true}, "DOWN": {}, "STARTING": {}, "PAUSED": {},

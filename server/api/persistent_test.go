@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,6 +45,36 @@ func TestPersistent_RegisterChangeShowRemove(t *testing.T) {
 		require.Zero(t, f.state.View().InstanceCount())
 		f.wantStatus(200, "GET service", "serviceName", "p")
 	})
+}
+
+func TestPersistent_AnOperatorsHealthIsStored(t *testing.T) {
+	f := newFixture(t)
+	at := []string{"serviceName", "p", "ip", "192.0.2.50", "port", "80"}
+	stored := func() bool {
+		i, found := f.state.View().Instance(key("p"), state.InstanceKey{Cluster: "DEFAULT", IP: "192.0.2.50", Port: 80})
+		require.True(t, found)
+		return i.Healthy
+	}
+	f.want("200 ok", "POST instance", persistent(at...)...)
+	f.wantStatus(400, "PUT health", append(at, "healthy", "false")...)
+	require.True(t, stored(), "probes decide here")
+	f.want("200 ok", "PUT cluster", "serviceName", "p", "clusterName", "DEFAULT", "checkPort", "80",
+		"useInstancePort4Check", "true", "healthChecker", `{"type":"NONE"}`)
+	for _, healthy := range []bool{false, true} {
+		f.want("200 ok", "PUT health", append(at, "healthy", strconv.FormatBool(healthy))...)
+		require.Equal(t, healthy, stored())
+		require.Contains(t, f.wantStatus(200, "GET instance", at...), fmt.Sprintf(`"healthy":%t`, healthy))
+	}
+	f.proposer.err = fmt.Errorf("%w: no leader", consensus.ErrUnavailable)
+	f.wantStatus(503, "PUT health", append(at, "healthy", "false")...)
+	require.Contains(t, f.wantStatus(200, "GET instance", at...), `"healthy":true`, "what cannot be stored does not hold")
+}
+
+func TestPersistent_NoMetadataIsAnEmptyObject(t *testing.T) {
+	f := newFixture(t)
+	at := []string{"serviceName", "p", "ip", "192.0.2.50", "port", "80"}
+	f.want("200 ok", "POST instance", persistent(at...)...)
+	require.Contains(t, f.wantStatus(200, "GET instance", at...), `"metadata":{}`)
 }
 
 // key is a service of the default group in the public namespace.

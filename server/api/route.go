@@ -44,6 +44,7 @@ const (
 	openAccess
 	signedInAccess
 	serviceAccess
+	namespaceAccess
 	legacyAccess
 	everywhereAccess
 	switchesAccess
@@ -60,10 +61,15 @@ func signedIn() Access { return Access{kind: signedInAccess} }
 // whole namespace where it names none.
 func onService(action auth.Action) Access { return Access{kind: serviceAccess, action: action} }
 
+// onNamespace needs a permission on the whole namespace, for lists of what is in
+// it. A service that the request names as well counts for nothing there, and so
+// does it here.
+func onNamespace(action auth.Action) Access { return Access{kind: namespaceAccess, action: action} }
+
 // onDom is onService for requests that name the service as clients before 0.8 do.
 func onDom(action auth.Action) Access { return Access{kind: legacyAccess, action: action} }
 
-// everywhere is onService for requests that reach into every namespace when
+// everywhere is onNamespace for requests that reach into every namespace when
 // they name none.
 func everywhere(action auth.Action) Access { return Access{kind: everywhereAccess, action: action} }
 
@@ -87,6 +93,8 @@ func (a Access) String() string {
 		return "every user"
 	case serviceAccess, legacyAccess:
 		return right + ", service"
+	case namespaceAccess:
+		return right + ", namespace"
 	case everywhereAccess:
 		return right + ", namespace or all"
 	case switchesAccess:
@@ -100,6 +108,8 @@ func (a Access) resource(c *call) (auth.Resource, error) {
 	switch a.kind {
 	case serviceAccess:
 		return c.resource()
+	case namespaceAccess:
+		return c.wholeNamespace()
 	case legacyAccess:
 		k, err := c.legacyKey()
 		return auth.NamingResource(k.Namespace, k.Group, k.Name), err
@@ -107,7 +117,7 @@ func (a Access) resource(c *call) (auth.Resource, error) {
 		if c.Get("namespaceId") == "" {
 			return auth.NamingResource("*", "", ""), nil
 		}
-		return c.resource()
+		return c.wholeNamespace()
 	case switchesAccess:
 		return auth.SwitchesResource(), nil
 	}
@@ -132,6 +142,12 @@ func (c *call) resource() (auth.Resource, error) {
 		return auth.Resource{}, err
 	}
 	return auth.NamingResource(namespace, name.Group, name.Name), nil
+}
+
+// wholeNamespace is everything in the namespace that a request names.
+func (c *call) wholeNamespace() (auth.Resource, error) {
+	namespace, err := c.Namespace()
+	return auth.NamingResource(namespace, "", ""), err
 }
 
 // under gives routes another root: Nacos knows some by two names.

@@ -61,7 +61,7 @@ func (a *API) serviceRoutes(root string) []Route {
 		{Method: put, Path: root, Access: write, handle: a.updateService, Doc: "changes a service"},
 		{Method: del, Path: root, Access: write, handle: a.deleteService, Doc: "removes a service with its instances"},
 		{Method: get, Path: root, Access: read, handle: a.serviceDetail, Doc: "shows a service"},
-		{Method: get, Path: root + "/list", Access: read, handle: a.listServices, Doc: "lists services by page"},
+		{Method: get, Path: root + "/list", Access: onNamespace(readers), handle: a.listServices, Doc: "lists services by page"},
 		{Method: get, Path: root + "/names", Access: everywhere(readers), handle: a.serviceNames, Doc: "names of services by namespace"},
 		{Method: get, Path: root + "/subscribers", Access: read, handle: a.listSubscribers, Doc: "lists the clients that are pushed to"},
 		{Method: put, Path: root + "/checksum", Access: peers(), handle: a.serviceChecksum, Doc: "a digest of a service's state"},
@@ -73,7 +73,7 @@ func (a *API) serviceRoutes(root string) []Route {
 func (a *API) catalogRoutes(root string) []Route {
 	read := onService(readers)
 	return []Route{
-		{Method: get, Path: root + "/services", Access: read, handle: a.catalogServices, Doc: "services with their counts, by page"},
+		{Method: get, Path: root + "/services", Access: onNamespace(readers), handle: a.catalogServices, Doc: "services with their counts, by page"},
 		{Method: get, Path: root + "/service", Access: read, handle: a.catalogService, Doc: "a service with its clusters"},
 		{Method: get, Path: root + "/instances", Access: read, handle: a.catalogInstances, Doc: "everything about a cluster's instances, by page"},
 		{Method: get, Path: root + "/rt/service", Access: open(), handle: a.catalogTimes, Doc: "how long the health checks of a service take"},

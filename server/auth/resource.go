@@ -54,7 +54,9 @@ func (r Resource) String() string { return r.text }
 
 // allows says whether a permission covers an action on a resource: its action
 // text contains the action, and its resource, in which '*' stands for any text
-// and everything else for itself, matches from end to end.
+// and everything else for itself, matches from end to end. A resource of three
+// parts, as namespaces and services have it, matches part by part: a '*' does not
+// reach beyond its colon, whatever the name of a service holds.
 func (p Permission) allows(r Resource, a Action) bool {
 	if a != Read && a != Write || !strings.Contains(p.Action, string(a)) {
 		return false
@@ -63,7 +65,15 @@ func (p Permission) allows(r Resource, a Action) bool {
 	if rest, ok := strings.CutPrefix(pattern, wire.PublicNamespace+":"); ok {
 		pattern = ":" + rest // as NamingResource spells it
 	}
-	return match(pattern, r.text)
+	return matchParts(pattern, r.text)
+}
+
+func matchParts(pattern, text string) bool {
+	patterns, texts := strings.SplitN(pattern, ":", 3), strings.SplitN(text, ":", 3)
+	if len(patterns) < 3 || len(texts) < 3 {
+		return match(pattern, text)
+	}
+	return match(patterns[0], texts[0]) && match(patterns[1], texts[1]) && match(patterns[2], texts[2])
 }
 
 // match says whether text fits a pattern with '*' from end to end. It goes back

@@ -16,6 +16,7 @@ func TestAuthorize(t *testing.T) {
 	f.people.allow("app", "test:DEFAULT_GROUP:naming/a.b", "r")
 	f.people.allow("app", "console/*", "rw")
 	f.people.allow("app", "odd:*:*", "")
+	f.people.allow("app", "*:BILLS:naming/*", "r")
 	f.people.allow("other", "*:*:*", "rw")
 	f.people.set("", "", AdminRole) // whoever has no name is nobody, whatever is stored
 
@@ -44,6 +45,8 @@ func TestAuthorize(t *testing.T) {
 		{"service names with colons", app, NamingResource("dev", "DEFAULT_GROUP", "providers:com.x.Api:1.0:"), Read, nil},
 		{"namespace that reads like another", app, NamingResource("dev:x", "g", "s"), Read, ErrNotAuthorized},
 		{"group that reads like another", app, NamingResource("", "ORDERS:naming/x", "s"), Read, ErrNotAuthorized},
+		{"a part of its own", app, NamingResource("any", "BILLS", "x"), Read, nil},
+		{"a wildcard ends at its colon", app, NamingResource("any", "G", "x:BILLS:naming/y"), Read, ErrNotAuthorized},
 		{"switches", app, SwitchesResource(), Write, ErrNotAuthorized},
 		{"what only administrators may", app, AdminResource("console/users"), Read, ErrNotAuthorized},
 		{"no resource", app, Resource{}, Read, ErrResourceInvalid},

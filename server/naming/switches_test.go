@@ -92,6 +92,8 @@ func TestSwitches_WhatCannotBeChangesNothing(t *testing.T) {
 		{"distroThreshold", "NaN", "zero or negative"},
 		{"distroThreshold", "x", "For input string"},
 		{"healthCheckTimes", "x", "For input string"},
+		{"healthCheckTimes", "0", "too small"},
+		{"healthCheckTimes", "-1", "too small"},
 		{"pushVersion", "java:1.0", "illegal version"},
 		{"pushVersion", "java", "illegal version"},
 		{"pushVersion", "cobol:1.0.0", "unsupported client type: cobol"},

@@ -125,6 +125,9 @@ func (v *SwitchValues) setCheckTimes(value string) error {
 	if err != nil {
 		return badNumber(value)
 	}
+	if n < 1 {
+		return wire.BadRequest("healthCheckTimes is too small(<1)")
+	}
 	v.CheckTimes = int(n)
 	return nil
 }

@@ -94,8 +94,12 @@ func readConfig(f *serverFlags, cmd *cobra.Command) (*autoconfig.Configuration, 
 	if blockErr != nil {
 		return nil, blockErr
 	}
+	properties, blockErr := autoconfig.Block[server.Properties](read)
+	if blockErr != nil {
+		return nil, blockErr
+	}
 	if err == nil {
-		err = server.Check(read.Server(), admin)
+		err = server.Check(read.Server(), read.Management(), admin, properties)
 	}
 	return read, err
 }
