@@ -41,6 +41,7 @@ cloud: { nacos: { discovery: { ip: 127.0.0.1 } } }
 		url := "http://" + app.Addr().String() + strings.Replace(row[2], "{name}", "discovery", 1)
 		req, err := http.NewRequestWithContext(t.Context(), row[1], url, strings.NewReader(body))
 		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
 		resp, err := http.DefaultClient.Do(req)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
