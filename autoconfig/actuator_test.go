@@ -434,7 +434,7 @@ func TestActuator_ChangesNeedAJSONContentType(t *testing.T) {
 }
 
 func TestLoggers_TakingTheLevelOfTheRootAwayRestoresTheConfiguredOne(t *testing.T) {
-	l := newLoggers(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	l := newLoggers(slog.NewTextHandler(&logText{}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	l.configure(LoggingProperties{Level: "warn"}, nil)
 	require.NoError(t, l.SetLevel("ROOT", "OFF"))
 	require.NoError(t, l.SetLevel("root", ""))
