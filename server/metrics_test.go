@@ -29,7 +29,7 @@ func measured(t *testing.T) map[string]metric {
 	app, err := autoconfig.New(
 		Module, autoconfig.ConfigYAML("{}"), autoconfig.Logger(slog.New(slog.DiscardHandler)),
 		autoconfig.Property("server.port", 0), autoconfig.Property("server.address", "127.0.0.1"),
-		autoconfig.Property("nacos.storage.dir", t.TempDir()), autoconfig.Property("nacos.lame-duck", "0s"),
+		autoconfig.Property("nacos.storage.dir", t.TempDir()), autoconfig.Property("server.lame-duck", "0s"),
 		fx.Populate(&registry),
 	)
 	require.NoError(t, err)
