@@ -142,23 +142,20 @@ func (d *directory) read() error {
 	return nil
 }
 
-// bootstrapBytes is more than the log of a first start that was cut short has.
-const bootstrapBytes = 1024
-
-// empty removes what a first start that was cut short left. More than that is
-// not touched: then it was VERSION that got lost.
+// empty removes what a first start that was cut short left. If there is more than
+// a first start writes, nothing is touched: then it was VERSION that got lost.
 func (d *directory) empty() error {
 	snapshots, _ := filepath.Glob(filepath.Join(d.snapshots(), "*"+snapshotSuffix))
 	segments, _ := filepath.Glob(filepath.Join(d.logs(), "*"+segmentSuffix))
-	var size int64
+	used := len(snapshots) > 0
 	for _, path := range segments {
-		info, err := os.Stat(path)
+		data, err := os.ReadFile(path)
 		if err != nil {
 			return fmt.Errorf("look at the log: %w", err)
 		}
-		size += info.Size()
+		used = used || path != segmentPath(d.logs(), 1) || holdsCommand(data)
 	}
-	if len(snapshots) > 0 || size > bootstrapBytes {
+	if used {
 		return fmt.Errorf("the data directory %s has data and no VERSION file: restore the file, or use another directory", d.path)
 	}
 	for _, path := range []string{d.stableFile(), d.stableFile() + unfinished, d.versionFile() + unfinished, d.logs(), d.snapshots()} {

@@ -14,7 +14,8 @@
 //	VERSION        format of the directory and the node's id; written last at the first start
 //	LOCK           held while a process has the directory open
 //	votes          term and vote, with version, length and checksum; replaced as a whole
-//	log/           the log: segments of entries, each with length and checksum
+//	log/           the log: segments of entries, each with length and checksum, and
+//	               the list of them, so that none gets lost unnoticed
 //	snapshots/     the newest snapshots, in checksummed chunks
 //
 // A write is acknowledged after its log entry was synced. At the start only an

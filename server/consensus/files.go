@@ -12,6 +12,28 @@ const (
 	fileMode      os.FileMode = 0o600
 )
 
+// operations are what the log does to files. Tests let them fail, or the process
+// end between any two.
+type operations struct {
+	writeAt  func(f *os.File, p []byte, offset int64) error
+	sync     func(f *os.File) error
+	truncate func(f *os.File, size int64) error
+	place    func(path string, content []byte) error // [placeFile]
+	syncDir  func(dir string) error                  // [syncDirectory]
+	remove   func(path string) error
+}
+
+func newOperations() *operations {
+	return &operations{
+		writeAt:  func(f *os.File, p []byte, offset int64) error { _, err := f.WriteAt(p, offset); return err },
+		sync:     (*os.File).Sync,
+		truncate: (*os.File).Truncate,
+		place:    placeFile,
+		syncDir:  syncDirectory,
+		remove:   os.Remove,
+	}
+}
+
 // replaceFile writes a file beside path, syncs it and renames it: after a crash
 // there is the old content or the new one.
 func replaceFile(path string, content []byte) error {

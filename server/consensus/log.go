@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,9 +34,9 @@ type logStore struct {
 	closing  chan struct{}
 	// onFailure hears of the error after which nothing is written any more.
 	onFailure func(error)
-	// The calls that tests let fail.
-	writeAt func(f *os.File, p []byte, offset int64) error
-	sync    func(f *os.File) error
+	// covered is the index of the newest snapshot.
+	covered func() uint64
+	disk    *operations
 
 	writing sync.Mutex // held by whoever changes the files; taken before mu
 	buffer  []byte
@@ -49,48 +47,17 @@ type logStore struct {
 	first    uint64       // entries before it were deleted, though a file may still have them
 }
 
-// openLog reads the log in dir.
-func openLog(dir string, m *metrics, logger *slog.Logger, onFailure func(error)) (*logStore, error) {
+// openLog reads the log in dir, which [createList] made. covered tells the index
+// of the newest snapshot.
+func openLog(dir string, m *metrics, logger *slog.Logger, covered func() uint64, onFailure func(error)) (*logStore, error) {
 	l := &logStore{
 		dir: dir, rotateAt: segmentBytes, metrics: m, logger: logger, closing: make(chan struct{}), onFailure: onFailure,
-		warnings: rate.Sometimes{Interval: warningInterval},
-		writeAt:  func(f *os.File, p []byte, offset int64) error { _, err := f.WriteAt(p, offset); return err },
-		sync:     (*os.File).Sync,
+		warnings: rate.Sometimes{Interval: warningInterval}, covered: covered, disk: newOperations(),
 	}
 	if err := l.load(); err != nil {
 		return nil, errors.Join(err, l.closeFiles())
 	}
 	return l, nil
-}
-
-// load reads and checks all segments.
-func (l *logStore) load() error {
-	if err := removeUnfinished(l.dir); err != nil {
-		return err
-	}
-	paths, err := filepath.Glob(filepath.Join(l.dir, "*"+segmentSuffix))
-	if err != nil {
-		return fmt.Errorf("list the log: %w", err)
-	}
-	slices.Sort(paths)
-	for i, path := range paths {
-		s, cut, err := openSegment(path, i == len(paths)-1)
-		if err != nil {
-			return err
-		}
-		l.segments = append(l.segments, s)
-		if i == 0 {
-			l.first = s.first
-		} else if end := l.segments[i-1].last(); end+1 != s.first {
-			return &DamageError{File: path, Reason: fmt.Sprintf("the log goes from entry %d to entry %d; a file between is missing or cut short", end, s.first)}
-		}
-		if cut > 0 {
-			l.logger.Warn("the end of the log was half written when the process died, and was cut off; it was never acknowledged",
-				slog.String("file", path), slog.Int64("offset", s.size), slog.Int64("bytes", cut))
-		}
-		l.bytes.Add(s.size)
-	}
-	return nil
 }
 
 // release ends the wait of a write that failed. It is called once, before Close.
@@ -196,7 +163,10 @@ func (l *logStore) StoreLogs(entries []*raft.Log) error {
 		return l.hold(l.failed)
 	}
 	s, err := l.writable(entries[0].Index)
-	if err != nil {
+	switch {
+	case err != nil && l.failed != nil:
+		return err
+	case err != nil:
 		return l.hold(err)
 	}
 	buffer := l.buffer[:0]
@@ -211,15 +181,15 @@ func (l *logStore) StoreLogs(entries []*raft.Log) error {
 	if cap(buffer) <= segmentBytes {
 		l.buffer = buffer
 	}
-	if err := l.writeAt(s.file, buffer, s.size); err != nil {
+	if err := l.disk.writeAt(s.file, buffer, s.size); err != nil {
 		err = fmt.Errorf("write the log: %w", err)
-		if undo := s.file.Truncate(s.size); undo != nil {
+		if undo := l.disk.truncate(s.file, s.size); undo != nil {
 			return l.fail(errors.Join(err, undo))
 		}
 		return l.hold(err)
 	}
 	begun := time.Now()
-	if err := l.sync(s.file); err != nil {
+	if err := l.disk.sync(s.file); err != nil {
 		// What the disk has now is unknown, and a second sync would not tell: the
 		// kernel may have dropped the pages it could not write.
 		return l.fail(fmt.Errorf("sync the log: %w", err))
@@ -245,16 +215,21 @@ func (l *logStore) writable(index uint64) (*segment, error) {
 			return s, nil
 		}
 	}
-	fresh, err := createSegment(l.dir, index)
+	first := l.first
+	if len(l.segments) == 0 {
+		first = index
+	}
+	fresh, err := l.createSegment(index)
 	if err != nil {
 		return nil, err
+	}
+	if err := l.writeList(first, append(slices.Clone(l.segments), fresh)); err != nil {
+		return nil, errors.Join(err, fresh.file.Close())
 	}
 	l.bytes.Add(fresh.size)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.segments) == 0 {
-		l.first = index
-	}
+	l.first = first
 	l.segments = append(l.segments, fresh)
 	return fresh, nil
 }
@@ -279,64 +254,4 @@ func (l *logStore) fail(err error) error {
 	l.failed = err
 	l.onFailure(err)
 	return err
-}
-
-// DeleteRange implements [raft.LogStore] for what raft does with it: entries are
-// deleted from the front, which removes whole segments, or from the back.
-func (l *logStore) DeleteRange(from, to uint64) error {
-	l.writing.Lock()
-	defer l.writing.Unlock()
-	if l.failed != nil {
-		return l.failed
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch last := l.last(); {
-	case len(l.segments) == 0 || to < l.first || from > last:
-		return nil
-	case from <= l.first:
-		return l.deleteFront(to)
-	case to >= last:
-		return l.deleteBack(from)
-	}
-	return fmt.Errorf("entries %d to %d are in the middle of the log", from, to)
-}
-
-func (l *logStore) deleteFront(to uint64) error {
-	all := to >= l.last()
-	for len(l.segments) > 0 && (all || l.segments[0].last() <= to) {
-		s := l.segments[0]
-		l.segments = l.segments[1:] // in any case: its file is closed
-		l.bytes.Add(-s.size)
-		if err := s.remove(); err != nil {
-			return err
-		}
-	}
-	l.first = to + 1
-	return syncDirectory(l.dir)
-}
-
-func (l *logStore) deleteBack(from uint64) error {
-	for {
-		s := l.segments[len(l.segments)-1]
-		if s.first < from {
-			break
-		}
-		l.segments = l.segments[:len(l.segments)-1]
-		l.bytes.Add(-s.size)
-		if err := s.remove(); err != nil {
-			return err
-		}
-	}
-	s := l.segments[len(l.segments)-1]
-	if from <= s.last() {
-		keep := int(from - s.first)
-		size := s.offsets[keep]
-		if err := s.truncate(size); err != nil {
-			return l.fail(err)
-		}
-		l.bytes.Add(size - s.size)
-		s.offsets, s.size = s.offsets[:keep], size
-	}
-	return syncDirectory(l.dir)
 }

@@ -16,9 +16,16 @@ import (
 )
 
 func openTestLog(t require.TestingT, dir string) *logStore {
-	l, err := openLog(dir, newMetrics(), slog.New(slog.DiscardHandler), func(error) {})
+	if _, err := os.Stat(filepath.Join(dir, listName)); err != nil {
+		require.NoError(t, createList(dir))
+	}
+	l, err := reopenLog(dir)
 	require.NoError(t, err)
 	return l
+}
+
+func reopenLog(dir string) (*logStore, error) {
+	return openLog(dir, newMetrics(), slog.New(slog.DiscardHandler), func() uint64 { return 0 }, func(error) {})
 }
 
 func closeLog(t require.TestingT, l *logStore) {
@@ -169,7 +176,7 @@ func TestSB22_TornTailIsCut(t *testing.T) {
 	for cut := 1; cut <= len(whole)-segmentHeader; cut++ {
 		require.NoError(t, os.WriteFile(newest, whole[:len(whole)-cut], fileMode))
 		var text logged
-		l, err := openLog(dir, newMetrics(), text.logger(), func(error) {})
+		l, err := openLog(dir, newMetrics(), text.logger(), func() uint64 { return 0 }, func(error) {})
 		require.NoError(t, err, "%d bytes cut", cut)
 		_, last := indexes(t, l)
 		require.Less(t, last, uint64(30), "%d bytes cut", cut)
@@ -199,7 +206,7 @@ func TestSB22_DamageRefusesTheStart(t *testing.T) {
 			damaged := append([]byte(nil), whole...)
 			damaged[at] ^= 0x10
 			require.NoError(t, os.WriteFile(path, damaged, fileMode))
-			_, err := openLog(dir, newMetrics(), slog.New(slog.DiscardHandler), func(error) {})
+			_, err := reopenLog(dir)
 			var damage *DamageError
 			require.ErrorAs(t, err, &damage, "byte %d of %s", at, path)
 			require.Equal(t, path, damage.File)
@@ -232,7 +239,7 @@ func TestSB22_MissingOrShortFileRefusesTheStart(t *testing.T) {
 			dir := t.TempDir()
 			paths := filled(t, dir, 20)
 			change(t, paths[1])
-			_, err := openLog(dir, newMetrics(), slog.New(slog.DiscardHandler), func(error) {})
+			_, err := reopenLog(dir)
 			var damage *DamageError
 			require.ErrorAs(t, err, &damage)
 		})
@@ -266,7 +273,7 @@ func TestSB22_PowerFailureInTheLastBatch(t *testing.T) {
 	closeLog(t, l)
 
 	hole(offsets[0])
-	_, err = openLog(dir, newMetrics(), slog.New(slog.DiscardHandler), func(error) {})
+	_, err = reopenLog(dir)
 	var damage *DamageError
 	require.ErrorAs(t, err, &damage, "this batch was synced before the next was written")
 	require.Equal(t, offsets[0], damage.Offset)
@@ -277,13 +284,13 @@ func TestLog_AWriteThatFailsChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	l := openTestLog(t, dir)
 	require.NoError(t, l.StoreLog(entry(1, "kept")))
-	write := l.writeAt
-	l.writeAt = func(f *os.File, p []byte, offset int64) error {
+	write := l.disk.writeAt
+	l.disk.writeAt = func(f *os.File, p []byte, offset int64) error {
 		require.NoError(t, write(f, p[:len(p)/2], offset))
 		return syscall.ENOSPC
 	}
 	require.ErrorIs(t, l.StoreLog(entry(2, "no room for this")), syscall.ENOSPC)
-	l.writeAt = write
+	l.disk.writeAt = write
 	require.NoError(t, l.StoreLog(entry(2, "two")))
 	closeLog(t, l)
 	l = openTestLog(t, dir)
@@ -296,14 +303,14 @@ func TestLog_AWriteThatFailsChangesNothing(t *testing.T) {
 func TestLog_AfterAFailedSyncNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	var failure error
-	l, err := openLog(t.TempDir(), newMetrics(), slog.New(slog.DiscardHandler), func(err error) { failure = err })
-	require.NoError(t, err)
+	l := openTestLog(t, t.TempDir())
+	l.onFailure = func(err error) { failure = err }
 	defer closeLog(t, l)
-	sync := l.sync
-	l.sync = func(*os.File) error { return syscall.EIO }
+	sync := l.disk.sync
+	l.disk.sync = func(*os.File) error { return syscall.EIO }
 	require.ErrorIs(t, l.StoreLog(entry(1, "x")), syscall.EIO)
 	require.ErrorIs(t, failure, syscall.EIO)
-	l.sync = sync
+	l.disk.sync = sync
 	require.ErrorIs(t, l.StoreLog(entry(1, "x")), syscall.EIO, "the disk's state is unknown")
 	first, last := indexes(t, l)
 	require.Zero(t, first+last)

@@ -224,8 +224,8 @@ func TestNode_FullDiskPasses(t *testing.T) {
 	full := true
 	log := n.disk.log
 	log.writing.Lock()
-	write := log.writeAt
-	log.writeAt = func(f *os.File, p []byte, offset int64) error {
+	write := log.disk.writeAt
+	log.disk.writeAt = func(f *os.File, p []byte, offset int64) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if full {
@@ -266,8 +266,8 @@ func TestNode_FullDiskHoldsVotes(t *testing.T) {
 			full.Store(true)
 			log, stable := n.disk.log, n.disk.stable
 			log.writing.Lock()
-			write := log.writeAt
-			log.writeAt = func(f *os.File, p []byte, offset int64) error {
+			write := log.disk.writeAt
+			log.disk.writeAt = func(f *os.File, p []byte, offset int64) error {
 				if full.Load() {
 					return syscall.ENOSPC
 				}
@@ -307,7 +307,7 @@ func TestNode_BrokenDiskIsSaid(t *testing.T) {
 	require.NoError(t, err)
 	propose(t, n, "a")
 	n.disk.log.writing.Lock()
-	n.disk.log.sync = func(*os.File) error { return syscall.EIO }
+	n.disk.log.disk.sync = func(*os.File) error { return syscall.EIO }
 	n.disk.log.writing.Unlock()
 	_, err = n.Propose(t.Context(), []byte("b"))
 	require.ErrorIs(t, err, ErrUnavailable)
@@ -463,7 +463,7 @@ func TestSB22_NodeRefusesADamagedDirectory(t *testing.T) {
 		"the votes":                   {newest("votes"), flip, "damaged data in"},
 		"other votes": {newest("votes"), func(t *testing.T, path string) {
 			require.NoError(t, os.WriteFile(path, make([]byte, 16<<10), fileMode))
-		}, "these are not votes"},
+		}, "this is not the header of the votes"},
 		"the votes are gone": {newest("votes"), remove, "damaged data in"},
 		"a newer format": {newest("VERSION"), func(t *testing.T, path string) {
 			data, err := os.ReadFile(path)
@@ -482,13 +482,48 @@ func TestSB22_NodeRefusesADamagedDirectory(t *testing.T) {
 				for _, path := range all {
 					remove(t, path)
 				}
-				c.want = "are missing"
+				c.want = "a snapshot is missing"
 			}
 			_, err := Open(t.Context(), Options{Dir: dir, FSM: &journal{}, tuning: small()})
 			require.ErrorContains(t, err, c.want)
 			require.ErrorContains(t, err, dir)
 		})
 	}
+}
+
+// TestSB22_LittleDataIsData: a directory without VERSION is not a first start that
+// was cut short when a single command was acknowledged in it.
+func TestSB22_LittleDataIsData(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	n, err := Open(t.Context(), Options{Dir: dir, FSM: &journal{}})
+	require.NoError(t, err)
+	propose(t, n, "a")
+	require.NoError(t, n.Close())
+	require.NoError(t, os.Remove(filepath.Join(dir, "VERSION")))
+	_, err = Open(t.Context(), Options{Dir: dir, FSM: &journal{}})
+	require.ErrorContains(t, err, "no VERSION file")
+}
+
+// TestSB22_TheSnapshotOfARestoredBackupIsMissed: nothing in the log says that a
+// backup was restored, and no entry may have followed.
+func TestSB22_TheSnapshotOfARestoredBackupIsMissed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	n, err := Open(t.Context(), Options{Dir: dir, FSM: &journal{}})
+	require.NoError(t, err)
+	propose(t, n, "a", "b")
+	var backup bytes.Buffer
+	require.NoError(t, n.Backup(t.Context(), &backup))
+	propose(t, n, "c")
+	require.NoError(t, n.raft.Snapshot().Error())
+	require.NoError(t, n.Restore(t.Context(), &backup))
+	newest := n.disk.snapshots.index.Load()
+	require.NoError(t, n.Close())
+	paths, err := filepath.Glob(filepath.Join(dir, "snapshots", fmt.Sprintf("%020d-*", newest)))
+	require.NoError(t, err)
+	require.Len(t, paths, 1)
+	require.NoError(t, os.Remove(paths[0]))
+	_, err = Open(t.Context(), Options{Dir: dir, FSM: &journal{}})
+	require.ErrorContains(t, err, "a snapshot is missing")
 }
 
 // TestSB22_FirstStartCutShort leaves what a first start has made at each of its

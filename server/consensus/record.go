@@ -124,6 +124,19 @@ func scan(data []byte, from int, first uint64) (offsets []int64, end int, torn b
 	return offsets, end, false, ""
 }
 
+// holdsCommand says whether there is an intact entry with a command anywhere in
+// data: something that can have been acknowledged.
+func holdsCommand(data []byte) bool {
+	for at, h, found := findRecord(data, 0, 0); found; at, h, found = findRecord(data, at+1, 0) {
+		var entry raft.Log
+		_, payload, _ := readRecord(data[at:])
+		if decodePayload(h.index, payload, &entry) == nil && entry.Type == raft.LogCommand {
+			return true
+		}
+	}
+	return false
+}
+
 // judge says whether the unreadable record at offset is what a crash leaves of a
 // write, or damage. A batch is written only after the one before was synced, so
 // what a crash tears is in the last batch: a prefix of it, or, when the power

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 )
 
 // A segment is one file of the log: a header and consecutive records. Its name
@@ -14,6 +12,7 @@ import (
 type segment struct {
 	path    string
 	file    *os.File
+	disk    *operations
 	first   uint64
 	offsets []int64 // of the records
 	size    int64   // of the synced part: the end of the last record
@@ -40,31 +39,31 @@ func (s *segment) end(i int) int64 {
 	return s.size
 }
 
+func segmentPath(dir string, first uint64) string {
+	return filepath.Join(dir, fmt.Sprintf("%020d%s", first, segmentSuffix))
+}
+
 // createSegment makes an empty segment; it is there as a whole or not at all.
-func createSegment(dir string, first uint64) (*segment, error) {
+func (l *logStore) createSegment(first uint64) (*segment, error) {
 	head := append([]byte(segmentMagic), binary.LittleEndian.AppendUint64(nil, first)...)
 	head = binary.LittleEndian.AppendUint32(head, checksum(head))
-	path := filepath.Join(dir, fmt.Sprintf("%020d%s", first, segmentSuffix))
-	if err := replaceFile(path, head); err != nil {
+	path := segmentPath(l.dir, first)
+	if err := l.replace(path, head); err != nil {
 		return nil, err
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, fileMode)
 	if err != nil {
 		return nil, fmt.Errorf("open a new log file: %w", err)
 	}
-	return &segment{path: path, file: file, first: first, size: segmentHeader}, nil
+	return &segment{path: path, file: file, disk: l.disk, first: first, size: segmentHeader}, nil
 }
 
 // openSegment reads a segment. If it is the newest one, a torn tail is cut off,
 // and cut says how many bytes that were.
-func openSegment(path string, newest bool) (s *segment, cut int64, err error) {
+func openSegment(path string, first uint64, newest bool, disk *operations) (s *segment, cut int64, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the log: %w", err)
-	}
-	first, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), segmentSuffix), 10, 64)
-	if err != nil {
-		return nil, 0, &DamageError{File: path, Reason: "the name is not the index of an entry"}
 	}
 	if len(data) < segmentHeader || string(data[:8]) != segmentMagic ||
 		binary.LittleEndian.Uint32(data[16:]) != checksum(data[:16]) ||
@@ -85,7 +84,7 @@ func openSegment(path string, newest bool) (s *segment, cut int64, err error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("open the log: %w", err)
 	}
-	s = &segment{path: path, file: file, first: first, offsets: offsets, size: int64(end)}
+	s = &segment{path: path, file: file, disk: disk, first: first, offsets: offsets, size: int64(end)}
 	if cut = int64(len(data) - end); cut > 0 {
 		if err := s.truncate(int64(end)); err != nil {
 			_ = file.Close()
@@ -97,10 +96,10 @@ func openSegment(path string, newest bool) (s *segment, cut int64, err error) {
 
 // truncate cuts the file at size and syncs it.
 func (s *segment) truncate(size int64) error {
-	if err := s.file.Truncate(size); err != nil {
+	if err := s.disk.truncate(s.file, size); err != nil {
 		return fmt.Errorf("cut the log: %w", err)
 	}
-	if err := s.file.Sync(); err != nil {
+	if err := s.disk.sync(s.file); err != nil {
 		return fmt.Errorf("cut the log: %w", err)
 	}
 	return nil
@@ -109,7 +108,7 @@ func (s *segment) truncate(size int64) error {
 // remove deletes the file.
 func (s *segment) remove() error {
 	_ = s.file.Close()
-	if err := os.Remove(s.path); err != nil {
+	if err := s.disk.remove(s.path); err != nil {
 		return fmt.Errorf("remove an old log file: %w", err)
 	}
 	return nil

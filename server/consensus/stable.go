@@ -3,7 +3,6 @@ package consensus
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,20 +16,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The vote store is one small file, which is replaced as a whole with every
-// change: a header of stableHeader bytes and the values as JSON. All numbers are
-// little endian.
-//
-//	 0  magic
-//	 4  version of the format
-//	 8  length of the values
-//	12  checksum of the values
-//	16  checksum of the bytes before
-const (
-	stableMagic  = 0x53544f56 // "VOTS"
-	stableFormat = 1
-	stableHeader = 20
-)
+// votes is the kind of the file that raft's term and vote are in.
+var votes = seal{magic: 0x53544f56 /* "VOTS" */, format: 1, what: "the votes"}
 
 // stableStore keeps raft's term and vote. It is a [raft.StableStore].
 type stableStore struct {
@@ -52,7 +39,7 @@ type stableStore struct {
 
 // createStable makes an empty store; it is there as a whole or not at all.
 func createStable(path string) error {
-	content, err := encodeStable(map[string][]byte{})
+	content, err := votes.encode(map[string][]byte{})
 	if err != nil {
 		return err
 	}
@@ -84,49 +71,13 @@ func openStable(path string, logger *slog.Logger, onFailure func(error)) (*stabl
 	}, nil
 }
 
-func encodeStable(values map[string][]byte) ([]byte, error) {
-	text, err := json.Marshal(values)
-	if err != nil {
-		return nil, fmt.Errorf("encode the votes: %w", err)
-	}
-	content := binary.LittleEndian.AppendUint32(nil, stableMagic)
-	content = binary.LittleEndian.AppendUint32(content, stableFormat)
-	content = binary.LittleEndian.AppendUint32(content, uint32(len(text)))
-	content = binary.LittleEndian.AppendUint32(content, checksum(text))
-	content = binary.LittleEndian.AppendUint32(content, checksum(content))
-	return append(content, text...), nil
-}
-
 // decodeStable reads the content of a store. path is for errors.
-func decodeStable(path string, content []byte) (map[string][]byte, error) {
-	damage := func(offset int, reason string) error {
-		return &DamageError{File: path, Offset: int64(offset), Reason: reason}
+func decodeStable(path string, content []byte) (values map[string][]byte, err error) {
+	if err := votes.decode(path, content, &values); err != nil {
+		return nil, err
 	}
-	if len(content) < stableHeader {
-		return nil, damage(len(content), "the header of the votes is cut short")
-	}
-	if binary.LittleEndian.Uint32(content) != stableMagic {
-		return nil, damage(0, "these are not votes")
-	}
-	if binary.LittleEndian.Uint32(content[16:]) != checksum(content[:16]) {
-		return nil, damage(0, "the header of the votes does not match its checksum")
-	}
-	if version := binary.LittleEndian.Uint32(content[4:]); version != stableFormat {
-		return nil, fmt.Errorf("the votes in %s have format %d; this version of the server reads format %d", path, version, stableFormat)
-	}
-	text := content[stableHeader:]
-	length := uint64(binary.LittleEndian.Uint32(content[8:]))
-	switch {
-	case uint64(len(text)) < length:
-		return nil, damage(len(content), "the votes are cut short")
-	case uint64(len(text)) > length:
-		return nil, damage(stableHeader+int(length), "something follows the votes")
-	case binary.LittleEndian.Uint32(content[12:]) != checksum(text):
-		return nil, damage(stableHeader, "the votes do not match their checksum")
-	}
-	var values map[string][]byte
-	if err := json.Unmarshal(text, &values); err != nil || values == nil {
-		return nil, damage(stableHeader, "the votes cannot be read")
+	if values == nil {
+		return nil, &DamageError{File: path, Offset: sealHeader, Reason: "there are no votes"}
 	}
 	return values, nil
 }
@@ -163,7 +114,7 @@ func (s *stableStore) replace(values map[string][]byte) error {
 	if s.failed != nil {
 		return s.failed
 	}
-	content, err := encodeStable(values)
+	content, err := votes.encode(values)
 	if err != nil {
 		return err
 	}

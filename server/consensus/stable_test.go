@@ -277,10 +277,10 @@ func TestStable_FirstStartHearsOfAFailure(t *testing.T) {
 func FuzzStable(f *testing.F) {
 	content, err := os.ReadFile(newStable(f))
 	require.NoError(f, err)
-	f.Add(content[:stableHeader], content[stableHeader:])
-	f.Add(content[:stableHeader], []byte("null"))
+	f.Add(content[:sealHeader], content[sealHeader:])
+	f.Add(content[:sealHeader], []byte("null"))
 	f.Fuzz(func(t *testing.T, header, text []byte) {
-		if len(header) == stableHeader { // so that something gets behind the checksums
+		if len(header) == sealHeader { // so that something gets behind the checksums
 			binary.LittleEndian.PutUint32(header[8:], uint32(len(text)))
 			binary.LittleEndian.PutUint32(header[12:], checksum(text))
 			binary.LittleEndian.PutUint32(header[16:], checksum(header[:16]))
@@ -290,7 +290,7 @@ func FuzzStable(f *testing.F) {
 			require.ErrorContains(t, err, "votes")
 			return
 		}
-		again, err := encodeStable(values)
+		again, err := votes.encode(values)
 		require.NoError(t, err)
 		decoded, err := decodeStable("votes", again)
 		require.NoError(t, err)

@@ -32,7 +32,7 @@ func openStorage(o Options, m *metrics, onFailure func(error)) (*storage, error)
 func (s *storage) open(o Options, m *metrics, onFailure func(error)) (err error) {
 	d := s.directory
 	if d.fresh {
-		if err := createStable(d.stableFile()); err != nil {
+		if err := errors.Join(createStable(d.stableFile()), createList(d.logs())); err != nil {
 			return err
 		}
 	}
@@ -43,7 +43,7 @@ func (s *storage) open(o Options, m *metrics, onFailure func(error)) (err error)
 	if s.snapshots, newest, err = openSnapshots(d.snapshots(), o.Logger); err != nil {
 		return err
 	}
-	if s.log, err = openLog(d.logs(), m, o.Logger, onFailure); err != nil {
+	if s.log, err = openLog(d.logs(), m, o.Logger, s.snapshots.index.Load, onFailure); err != nil {
 		return err
 	}
 	s.log.rotateAt = o.tuning.segmentBytes
@@ -59,26 +59,19 @@ func (s *storage) fit(newest *raft.SnapshotMeta, logger *slog.Logger) error {
 	if newest != nil {
 		index = newest.Index
 	}
-	first, err := s.log.FirstIndex()
-	if err != nil {
-		return err
-	}
-	last, err := s.log.LastIndex()
-	if err != nil {
-		return err
-	}
+	last := s.log.last()
 	switch {
-	case first > index+1:
-		return &DamageError{File: s.directory.path, Reason: fmt.Sprintf(
-			"entries %d to %d are missing: the newest snapshot ends before them, and the log begins after them", index+1, first-1)}
-	case first == 0 && newest == nil:
-		return &DamageError{File: s.directory.logs(), Reason: "the log is missing"}
-	case last < index && first > 0:
+	case s.log.first > index+1:
+		return &DamageError{File: s.directory.snapshots(), Reason: fmt.Sprintf(
+			"a snapshot is missing: the log begins with entry %d, and the newest snapshot ends with entry %d", s.log.first, index)}
+	case last == 0 && newest == nil:
+		return &DamageError{File: s.directory.logs(), Reason: "the log is empty, and there is no snapshot"}
+	case last < index && last > 0:
 		// A restored backup jumps ahead of the log, which a crash kept from being
 		// removed; a tail that was cut may end before the snapshot, too.
 		logger.Info("the log ends before the newest snapshot and is removed",
 			slog.Uint64("last", last), slog.Uint64("snapshot", index))
-		return s.log.DeleteRange(first, last)
+		return s.log.clear()
 	}
 	return nil
 }
