@@ -41,7 +41,8 @@ type StorageProperties struct {
 	// InMemory keeps everything in memory, where it ends with the process, false.
 	InMemory bool `mapstructure:"in-memory"`
 	// SnapshotPeriod is how often the instances that beat are written down, if they
-	// changed, 30s. They are written at the end in any case.
+	// changed, 30s. They are written at the end in any case, and what an operator
+	// changed of them within seconds.
 	SnapshotPeriod time.Duration `mapstructure:"snapshot-period"`
 }
 
@@ -114,7 +115,8 @@ type NamingProperties struct {
 
 // EmptyServiceProperties is the block nacos.naming.empty-service.
 type EmptyServiceProperties struct {
-	// AutoClean removes services that were found empty five times in a row, true.
+	// AutoClean removes services that were found empty five times in a row and have
+	// no settings of their own, true.
 	AutoClean bool `mapstructure:"auto-clean"`
 	// Clean says when they are looked at.
 	Clean CleanProperties `mapstructure:"clean"`

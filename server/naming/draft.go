@@ -26,6 +26,7 @@ type draft struct {
 	touched  bool // there is something to publish
 	visible  bool // and a reader can see it
 	recorded bool // and a snapshot would differ
+	decided  bool // by somebody who does not say it again, as a client does with its beats
 	timers   []timer
 	flips    int         // changes of health, for the metrics
 	odd      []*Instance // to warn of
@@ -62,6 +63,9 @@ func (d *draft) publish() bool {
 	d.entry.revision.Store(r)
 	if d.recorded {
 		d.store.recorded.Add(1) // after publishing: who reads the number first finds the change
+	}
+	if d.decided {
+		d.store.signalDecision()
 	}
 	d.store.expiry.schedule(d.timers)
 	d.store.metrics.flips.Add(float64(d.flips))
@@ -122,6 +126,7 @@ func (d *draft) remove(i *Instance) {
 
 // erase makes the service unknown, with everything it has.
 func (d *draft) erase() {
+	d.decided = d.decided || d.ephemeral.size > 0
 	d.service, d.clusters, d.exists, d.healthy, d.healthyPersistent = ServiceInfo{}, nil, false, 0, 0
 	d.ephemeral = newOrdered[InstanceKey, *Instance](InstanceKey.Compare).edit()
 	d.persistent = newOrdered[InstanceKey, *Instance](InstanceKey.Compare).edit()
@@ -189,6 +194,7 @@ func (d *draft) overrideRecord(old *Instance, rec record, want values, healthy b
 	}
 	rec.ovr = override(rec.reg, want)
 	rec.ovr.Version = d.store.clock.next(stored)
+	d.decided = true
 	d.replace(old, newInstance(old.InstanceKey, old.ID, rec, healthy, old.live))
 }
 
@@ -196,6 +202,7 @@ func (d *draft) overrideRecord(old *Instance, rec record, want values, healthy b
 // its beat intervals.
 func (d *draft) deregister(i *Instance) {
 	rec := record{ovr: i.record.ovr, reg: Registered{Gone: true, Version: d.store.clock.next(i.record.reg.Version)}}
+	d.decided = true
 	d.remove(i)
 	d.bury(i.InstanceKey, rec, 2*i.Intervals.Beat)
 }

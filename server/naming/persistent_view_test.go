@@ -112,7 +112,7 @@ func TestEmptyServices_WithPersistentInstancesAreNotEmpty(t *testing.T) {
 	})
 }
 
-func TestEmptyServices_SettingsAreDiscardedByTheState(t *testing.T) {
+func TestEmptyServices_TheExplicitAreDiscardedByTheState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var asked []string
@@ -121,33 +121,61 @@ func TestEmptyServices_SettingsAreDiscardedByTheState(t *testing.T) {
 			defer mu.Unlock()
 			asked = append(asked, k.Name)
 		}})
-		explicit, clustered, busy, implicit := serviceKey("explicit"), serviceKey("clustered"), serviceKey("busy"), serviceKey("implicit")
+		explicit, busy, implicit := serviceKey("explicit"), serviceKey("busy"), serviceKey("implicit")
 		require.NoError(t, s.ApplyService(explicit, ServiceInfo{}))
-		require.NoError(t, s.ApplyCluster(clustered, "DEFAULT", DefaultClusterInfo()))
-		require.NoError(t, s.ApplyService(busy, ServiceInfo{ProtectThreshold: 1}))
+		require.NoError(t, s.ApplyService(busy, ServiceInfo{}))
 		require.NoError(t, s.Register(implicit, shortLived(1)))
 		require.NoError(t, s.Deregister(implicit, at("192.0.2.1", 1)))
 		time.Sleep(20 * time.Second)
 		_, ok := s.Lookup(implicit)
 		require.False(t, ok, "what the state does not hold is removed here")
 		mu.Lock()
-		require.Subset(t, asked, []string{"explicit", "clustered", "busy"})
-		require.Greater(t, len(asked), 3, "asked again while nothing comes of it")
+		require.Subset(t, asked, []string{"explicit", "busy"})
+		require.Greater(t, len(asked), 2, "asked again while nothing comes of it")
 		require.NotContains(t, asked, "implicit")
 		mu.Unlock()
 
 		require.NoError(t, s.Register(busy, registration("192.0.2.1", 1)))
-		for _, k := range []wire.ServiceKey{explicit, clustered, busy, serviceKey("unknown")} {
+		for _, k := range []wire.ServiceKey{explicit, busy, serviceKey("unknown")} {
 			require.NoError(t, s.ReleaseService(k))
 		}
 		_, ok = s.Lookup(explicit)
-		require.False(t, ok)
-		_, ok = s.Lookup(clustered)
 		require.False(t, ok)
 		r := lookup(t, s, busy)
 		require.Equal(t, 1, r.Len(), "it was registered into meanwhile")
 		require.Equal(t, ServiceInfo{}, r.Service())
 	})
+}
+
+// TestEmptyServices_WhatSomebodyConfiguredStays: nobody brings settings back.
+func TestEmptyServices_WhatSomebodyConfiguredStays(t *testing.T) {
+	for name, options := range map[string]Options{
+		"held by the state": {Discard: func(k wire.ServiceKey) { t.Errorf("%s is to be removed", k) }},
+		"by the store":      {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				options.SweepDelay, options.SweepPeriod = time.Second, time.Second
+				s := newStore(t, options)
+				configured := map[string]ServiceInfo{
+					"metadata":  {Metadata: map[string]string{"owner": "pay"}},
+					"threshold": {ProtectThreshold: 0.5},
+					"selector":  {Selector: Selector{Type: SelectorLabel, Expression: "CONSUMER.label.a = PROVIDER.label.a"}},
+				}
+				for name, info := range configured {
+					require.NoError(t, s.ApplyService(serviceKey(name), info))
+				}
+				require.NoError(t, s.ApplyCluster(serviceKey("cluster"), "DEFAULT", DefaultClusterInfo()))
+				require.NoError(t, s.Register(serviceKey("metadata"), shortLived(1)))
+				time.Sleep(time.Minute)
+				for name, info := range configured {
+					info.Explicit = true
+					require.Equal(t, info, lookup(t, s, serviceKey(name)).Service())
+				}
+				require.Zero(t, lookup(t, s, serviceKey("cluster")).Len())
+			})
+		})
+	}
 }
 
 func TestCase08_ReleasingAServiceKeepsItsTombstones(t *testing.T) {

@@ -96,6 +96,11 @@ func (s *Store) ReleaseService(k wire.ServiceKey) error {
 	})
 }
 
+// configured says whether somebody gave the service values of its own.
+func (i ServiceInfo) configured() bool {
+	return len(i.Metadata) > 0 || i.ProtectThreshold != 0 || i.Selector.Type == SelectorLabel
+}
+
 func (i ServiceInfo) check() error {
 	if math.IsNaN(i.ProtectThreshold) || math.IsInf(i.ProtectThreshold, 0) {
 		return wire.BadRequest("protectThreshold is not a finite number")

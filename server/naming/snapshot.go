@@ -37,6 +37,19 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // persistent instances are no part of that.
 func (s *Store) Changes() uint64 { return s.recorded.Load() }
 
+// Decisions is signalled after a change to what a snapshot holds that nobody
+// repeats when the process forgets it: an operator's override, an explicit
+// deregistration, the removal of a service with instances. Registrations come
+// again with the beats. Several changes may be one signal; it is for one receiver.
+func (s *Store) Decisions() <-chan struct{} { return s.decisions }
+
+func (s *Store) signalDecision() {
+	select {
+	case s.decisions <- struct{}{}:
+	default: // the one that is there will do
+	}
+}
+
 // Snapshot writes the ephemeral instances of all services, with both registers,
 // their versions, ids and health, and returns how many. What persistent
 // instances, services and clusters are is the replicated state's to keep, and

@@ -63,6 +63,7 @@ type Store struct {
 	warnings              *warnings
 	revisions             atomic.Uint64 // numbers given
 	recorded              atomic.Uint64 // batches that changed what a snapshot holds
+	decisions             chan struct{} // see Decisions
 	beats                 beatCounts
 	services              atomic.Int64
 	ephemeral, persistent tally
@@ -93,6 +94,7 @@ func New(o Options) *Store {
 		clock:       &hybridClock{node: o.Node, wall: time.Now},
 		lease:       newLease(time.Now()),
 		warnings:    newWarnings(o.Logger),
+		decisions:   make(chan struct{}, 1),
 		cancel:      cancel, done: make(chan struct{}),
 	}
 	s.expiry.store = s

@@ -4,7 +4,8 @@ import "time"
 
 // Clean-up of services without instances, as Nacos ships it (Nacos HTTP v1:
 // empty service clean-up): the fifth look in a row that finds a service empty
-// removes it, explicitly created ones too.
+// removes it, an explicitly created one too. Unlike there, one that somebody gave
+// settings stays: they are an operator's work, and no client brings them back.
 const (
 	defaultSweepDelay  = 50 * time.Second
 	defaultSweepPeriod = 30 * time.Second
@@ -19,7 +20,7 @@ func (s *Store) sweep() {
 		case !r.exists:
 			s.retire(e)
 			continue
-		case r.Len() > 0 || s.keepEmpty:
+		case r.Len() > 0 || s.keepEmpty || r.service.configured() || len(r.clusters) > 0:
 			e.idle = 0
 			continue
 		}
@@ -27,12 +28,13 @@ func (s *Store) sweep() {
 			continue
 		}
 		e.idle = 0
-		if s.discard != nil && r.hasSettings() {
+		if s.discard != nil && r.service.Explicit {
 			s.discard(e.key)
 			continue
 		}
 		err := e.do(func(d *draft) error {
-			if d.exists && d.empty() && len(e.gone) == 0 && (s.discard == nil || !d.hasSettings()) {
+			if d.exists && d.empty() && len(e.gone) == 0 && !d.service.configured() && len(d.clusters) == 0 &&
+				(s.discard == nil || !d.service.Explicit) {
 				d.erase()
 			}
 			return nil

@@ -30,8 +30,8 @@ var (
 
 	// ErrUserIsAdmin says that a user is an administrator and cannot be deleted.
 	ErrUserIsAdmin = errors.New("user is an administrator")
-	// ErrServiceNotEmpty says that a service has persistent instances.
-	ErrServiceNotEmpty = errors.New("service has persistent instances")
+	// ErrServiceNotEmpty says that a service has persistent instances or settings.
+	ErrServiceNotEmpty = errors.New("service has persistent instances or settings")
 	// ErrSwitchesChanged says that the switches are no longer what the caller saw.
 	ErrSwitchesChanged = errors.New("switches were changed meanwhile")
 )

@@ -53,8 +53,8 @@ func (c *PutService) apply(v *View) (Result, Change, error) {
 
 // DeleteService removes a service with its clusters and its persistent instances
 // (Nacos HTTP v1: delete service). One that the state does not know is
-// [ErrServiceNotFound]. With IfEmpty one that has persistent instances is left
-// alone ([ErrServiceNotEmpty]).
+// [ErrServiceNotFound]. With IfEmpty one that has persistent instances or settings
+// is left alone ([ErrServiceNotEmpty]).
 type DeleteService struct {
 	Service wire.ServiceKey `json:"service"`
 	IfEmpty bool            `json:"ifEmpty,omitempty"`
@@ -74,6 +74,9 @@ func (c *DeleteService) apply(v *View) (Result, Change, error) {
 	}
 	if c.IfEmpty && len(result.Instances) > 0 {
 		return Result{}, Change{}, refuse(ErrServiceNotEmpty, "service %s has %d persistent instances", c.Service.ServiceName, len(result.Instances))
+	}
+	if c.IfEmpty && v.configured(c.Service) {
+		return Result{}, Change{}, refuse(ErrServiceNotEmpty, "service %s has settings", c.Service.ServiceName)
 	}
 	key := serviceKey(c.Service)
 	remove(&v.services, key)
@@ -121,6 +124,18 @@ func (s *Service) check() error {
 		return wire.BadRequest("protectThreshold is not a finite number")
 	}
 	return checkObject("selector", s.Selector)
+}
+
+// configured says whether somebody gave a service or one of its clusters values of
+// their own.
+func (v *View) configured(k wire.ServiceKey) bool {
+	s, _ := v.Service(k)
+	var selector struct {
+		Type string `json:"type"`
+	}
+	_ = json.Unmarshal(s.Selector, &selector) // was checked, or there is none
+	return s.ProtectThreshold != 0 || len(s.Metadata) > 0 || selector.Type != "" && selector.Type != "none" ||
+		notEmpty(v.Clusters(k))
 }
 
 // knows says whether the state has anything about a service.

@@ -123,7 +123,19 @@ func TestServices(t *testing.T) {
 	_, err = apply(t, s, &DeleteService{Service: service("implied"), IfEmpty: true})
 	require.ErrorIs(t, err, ErrServiceNotEmpty)
 	require.Len(t, must(t, s, &DeleteService{Service: service("implied")}).Instances, 1)
-	must(t, s, &DeleteService{Service: service("a"), IfEmpty: true})
+	for _, configured := range []Service{
+		{Metadata: map[string]string{"k": "v"}}, {ProtectThreshold: 0.5}, {Selector: json.RawMessage(`{"type":"label","expression":"e"}`)},
+	} {
+		configured.Key = service("b")
+		must(t, s, &PutService{Service: configured})
+		_, err = apply(t, s, &DeleteService{Service: service("b"), IfEmpty: true})
+		require.ErrorIs(t, err, ErrServiceNotEmpty, "settings are an operator's work")
+	}
+	_, err = apply(t, s, &DeleteService{Service: service("only-clusters"), IfEmpty: true})
+	require.ErrorIs(t, err, ErrServiceNotEmpty)
+	must(t, s, &PutService{Service: Service{Key: service("b"), Selector: json.RawMessage(`{"type":"none"}`)}})
+	must(t, s, &DeleteService{Service: service("b"), IfEmpty: true})
+	must(t, s, &DeleteService{Service: service("a")})
 	must(t, s, &DeleteService{Service: service("only-clusters")})
 	require.Empty(t, slices.Collect(s.View().ServiceKeys()))
 }

@@ -58,7 +58,7 @@ func (r *run) service(ctx context.Context, k wire.ServiceKey) error {
 	if err := r.settings(ctx, k, found, there, exists); err != nil || r.report.Services.Failed > failures {
 		return err
 	}
-	if len(instances) == 0 && ephemeral == 0 {
+	if len(instances) == 0 && ephemeral == 0 && !hasSettings(found) {
 		r.report.WithoutInstances++
 	}
 	for _, c := range found.Clusters {

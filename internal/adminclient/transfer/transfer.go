@@ -50,8 +50,8 @@ type Report struct {
 	Services   Tally `json:"services"`
 	Clusters   Tally `json:"clusters"`
 	Instances  Tally `json:"instances"`
-	// WithoutInstances are the services that have none at the source: a target that
-	// cleans up empty services removes them again.
+	// WithoutInstances are the services that have neither instances nor settings at
+	// the source: a target that cleans up empty services removes them again.
 	WithoutInstances int `json:"withoutInstances"`
 }
 

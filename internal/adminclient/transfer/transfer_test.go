@@ -97,7 +97,6 @@ func TestRun_TakesWhatIsPersistentOfANacos(t *testing.T) {
 	// The instance of DEFAULT is listed for each cluster by this server.
 	require.Equal(t, Report{
 		Services: Tally{Created: 2, LeftOut: 1}, Clusters: Tally{Created: 1}, Instances: Tally{Created: 2, LeftOut: 1},
-		WithoutInstances: 1,
 	}, report)
 	require.Len(t, steps, 4)
 	require.Equal(t, Progress{"public", 4, 4}, steps[3])
@@ -105,6 +104,19 @@ func TestRun_TakesWhatIsPersistentOfANacos(t *testing.T) {
 		"%7B%22type%22%3A%22label%22%2C%22expression%22%3A%22CONSUMER.label.a+%3D+PROVIDER.label.a%22%7D", "the selector is encoded once more")
 	require.Contains(t, target.changes, "PUT ns/cluster G@@stays :  ")
 	require.Contains(t, target.changes, "POST ns/instance G@@stays 127.0.0.2:2  ")
+}
+
+// TestRun_CountsWhatACleanUpWouldRemove: services with settings are not among it.
+func TestRun_CountsWhatACleanUpWouldRemove(t *testing.T) {
+	source, target := nacos(), &registry{answers: map[string]string{
+		"GET console/namespaces": `{"data":[]}`, "POST ns/service G@@set": "ok", "POST ns/service G@@bare": "ok",
+	}}
+	source.answers["GET ns/catalog/services"] = `{"count":2,"serviceList":[{"name":"set","groupName":"G"},{"name":"bare","groupName":"G"}]}`
+	source.answers["GET ns/catalog/service G@@bare"] = `{"service":{"protectThreshold":0,"metadata":{},` + none + `},"clusters":[]}`
+	report, err := Run(t.Context(), Options{From: source.client(t), To: target.client(t), Problem: func(err error) { t.Error(err) }})
+	require.NoError(t, err)
+	require.Equal(t, 2, report.Services.Created)
+	require.Equal(t, 1, report.WithoutInstances)
 }
 
 func TestRun_GoesOnPastWhatFailsByItself(t *testing.T) {

@@ -76,7 +76,7 @@ func (c *cli) transfer(ctx context.Context, o transfer.Options) error {
 	o.Problem = func(err error) { fmt.Fprintf(c.err, "rollcall: %s\n", printable(err.Error())) }
 	report, err := transfer.Run(ctx, o)
 	if report.WithoutInstances > 0 {
-		fmt.Fprintf(c.err, "%s without instances: within minutes a server removes what is empty, "+
+		fmt.Fprintf(c.err, "%s without instances and settings: within minutes a server removes what is empty, "+
 			"unless its nacos.naming.empty-service.auto-clean is false\n", quantity(report.WithoutInstances, "service"))
 	}
 	if printErr := c.showReport(report); err == nil {

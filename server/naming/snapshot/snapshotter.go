@@ -21,6 +21,15 @@ import (
 // DefaultPeriod is the time between two looks for changes.
 const DefaultPeriod = 30 * time.Second
 
+const (
+	// decisionDelay is how long a decision waits for others to be written with it.
+	decisionDelay = time.Second
+	// decisionRest is how many times as long as the last write took there is a rest
+	// before a decision is written, so that a large store and a stream of decisions
+	// keep the disk busy for no more than a small part of the time.
+	decisionRest = 20
+)
+
 // Store is what is kept: a [naming.Store].
 type Store interface {
 	// Snapshot writes what there is and returns the number of records.
@@ -30,6 +39,9 @@ type Store interface {
 	RestoreSnapshot(io.Reader) (records int, err error)
 	// Changes grows with every change to what Snapshot writes.
 	Changes() uint64
+	// Decisions is signalled after a change that must not wait for the period,
+	// since nobody makes it again.
+	Decisions() <-chan struct{}
 }
 
 // Options of a [Snapshotter]. Store and Path are required.
@@ -41,6 +53,8 @@ type Options struct {
 	// appended to its name.
 	Path string
 	// Period is the time between two looks for changes, DefaultPeriod if 0.
+	// Decisions are written sooner: after a second, or when the file is large after
+	// 20 times as long as it last took to write, but no later than the period.
 	Period time.Duration
 	// Logger gets one line for what was restored, one when writing begins to fail
 	// and one when it works again; nil discards them.
@@ -58,6 +72,8 @@ type Snapshotter struct {
 
 	written uint64 // Store.Changes as of the file
 	failing bool   // the last attempt failed
+	ended   time.Time
+	took    time.Duration // from the last attempt, which ended then
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -113,6 +129,10 @@ func (s *Snapshotter) run(ctx context.Context, period time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		case <-s.store.Decisions():
+			if !s.gather(ctx, period) {
+				return
+			}
 		}
 		err := s.keep()
 		switch {
@@ -123,6 +143,24 @@ func (s *Snapshotter) run(ctx context.Context, period time.Duration) {
 		}
 		s.failing = err != nil
 	}
+}
+
+// gather waits for what may come with a decision. It returns false when the
+// snapshotter is closed meanwhile.
+func (s *Snapshotter) gather(ctx context.Context, period time.Duration) bool {
+	rest := time.Until(s.ended.Add(decisionRest * s.took))
+	timer := time.NewTimer(min(max(decisionDelay, rest), period))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	}
+	select {
+	case <-s.store.Decisions(): // is written with the first
+	default:
+	}
+	return true
 }
 
 // restore reads the file into the store.
@@ -165,6 +203,8 @@ func (s *Snapshotter) keep() error {
 	}
 	start := time.Now()
 	size, err := s.write()
+	s.ended = time.Now()
+	s.took = s.ended.Sub(start)
 	if err != nil {
 		s.metrics.failures.Inc()
 		return err
@@ -172,6 +212,6 @@ func (s *Snapshotter) keep() error {
 	s.written = changes
 	s.metrics.writes.Inc()
 	s.metrics.bytes.Set(float64(size))
-	s.metrics.seconds.Set(time.Since(start).Seconds())
+	s.metrics.seconds.Set(s.took.Seconds())
 	return nil
 }
