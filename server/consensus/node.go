@@ -92,6 +92,7 @@ func (n *Node) start(o Options) error {
 		n.raft, err = raft.NewRaft(config, n.machine, logs, stable, snapshots, transport)
 	}
 	if err == nil {
+		n.stand(config, transport)
 		return nil
 	}
 	if cause := n.machine.restored.Load(); cause != nil {
@@ -101,6 +102,19 @@ func (n *Node) start(o Options) error {
 		err = errors.Join(err, n.disk.Close())
 	}
 	return fmt.Errorf("start consensus: %w", err)
+}
+
+// stand makes the node stand for election at once: as long as it is the only
+// voter there is nobody whose silence it would have to wait for. Raft has a
+// message for that, which a leader that leaves sends. If it gets lost, the election
+// comes with the timeout.
+func (n *Node) stand(c *raft.Config, transport *raft.InmemTransport) {
+	_, leaver := raft.NewInmemTransport("")
+	leaver.Connect(transport.LocalAddr(), transport)
+	message := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: c.ProtocolVersion}}
+	if err := leaver.TimeoutNow(c.LocalID, transport.LocalAddr(), message, &raft.TimeoutNowResponse{}); err != nil {
+		n.logger.Debug("raft was not told to stand for election", slog.String("error", err.Error()))
+	}
 }
 
 // bootstrap makes a new node the only voter, before its directory counts.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -111,10 +112,26 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// unmarshalStrictly is json.Unmarshal of one value whose members are all known.
+func unmarshalStrictly(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if d.More() {
+		return errors.New("something follows the value")
+	}
+	return nil
+}
+
 // decode reads a command. One that is no command in any version is a
 // [wire.BadRequest]. One with members that are not known is taken for a newer
 // version's: it is in a log only if some version accepted it.
 func decode(data []byte) (Command, error) {
+	if c := decodePlain(data); c != nil {
+		return c, nil
+	}
 	var e envelope
 	if err := json.Unmarshal(data, &e); err != nil || e.Tag == "" || e.Version < 1 {
 		return nil, wire.BadRequest("this is not a command")
@@ -126,12 +143,29 @@ func decode(data []byte) (Command, error) {
 	if len(e.Body) == 0 || e.Body[0] != '{' {
 		return nil, wire.BadRequestf("the command %s has no body", e.Tag)
 	}
-	d := json.NewDecoder(bytes.NewReader(e.Body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(c); err != nil {
+	if err := unmarshalStrictly(e.Body, c); err != nil {
 		return nil, &UnknownCommandError{Tag: e.Tag, Version: e.Version, Reason: err.Error()}
 	}
 	return c, nil
+}
+
+// plainRegister is how the command begins of which most logs consist.
+const plainRegister = `{"op":"` + tagRegisterInstance + `","v":1,"body":`
+
+// decodePlain is decode for registrations as they are written, nil for others.
+func decodePlain(data []byte) Command {
+	var c RegisterInstance
+	p := plain{rest: data}
+	p.literal(plainRegister)
+	if p.failed {
+		return nil
+	}
+	p.instance(&c.Instance)
+	p.literal(`}`)
+	if !p.done() {
+		return nil
+	}
+	return &c
 }
 
 // Proposer orders commands and applies them (consensus.Node).

@@ -2,7 +2,6 @@ package state
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -110,34 +109,72 @@ var errNotASnapshot = errors.New("this is not a snapshot of the server's state")
 
 // readView reads a snapshot.
 func readView(r io.Reader) (*View, error) {
-	d := json.NewDecoder(bufio.NewReaderSize(r, 64<<10))
-	d.DisallowUnknownFields()
+	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10), plain: plain{shared: make(map[string]string)}}
 	var first record
-	if err := d.Decode(&first); err != nil || first.Head == nil || first.Head.Format != snapshotFormat {
+	if err := lines.next(&first); err != nil || first.Head == nil || first.Head.Format != snapshotFormat {
 		return nil, errors.Join(errNotASnapshot, err)
 	}
 	if first.Head.Version != snapshotVersion {
 		return nil, &UnknownCommandError{Tag: snapshotFormat, Version: first.Head.Version}
 	}
 	l := newLoader()
+	var next record
 	for n := 0; ; n++ {
-		var next record
-		if err := d.Decode(&next); err != nil {
+		next = record{}
+		if err := lines.next(&next); err != nil {
 			return nil, fmt.Errorf("read record %d of the state: %w", n+1, err)
 		}
 		if next.End != nil {
 			if next.End.Records != n {
 				return nil, fmt.Errorf("read the state: %d records of %d", n, next.End.Records)
 			}
-			if d.More() {
+			if _, err := lines.r.ReadByte(); !errors.Is(err, io.EOF) {
 				return nil, errors.New("read the state: something follows its end")
 			}
 			return l.view(first.Head.Applied), nil
 		}
-		if err := l.add(next); err != nil {
+		if err := l.add(&next); err != nil {
 			return nil, fmt.Errorf("read record %d of the state: %w", n+1, err)
 		}
 	}
+}
+
+// lineReader reads records.
+type lineReader struct {
+	r     *bufio.Reader
+	long  []byte // a line that is longer than the reader's buffer
+	plain plain
+}
+
+// next reads the next record. An end without one is [io.ErrUnexpectedEOF].
+func (l *lineReader) next(next *record) error {
+	line, err := l.r.ReadSlice('\n')
+	for l.long = l.long[:0]; errors.Is(err, bufio.ErrBufferFull); {
+		l.long = append(l.long, line...)
+		line, err = l.r.ReadSlice('\n')
+	}
+	if len(l.long) > 0 {
+		l.long = append(l.long, line...)
+		line = l.long
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
+	case err != nil:
+		return err
+	}
+	line = line[:len(line)-1]
+	l.plain.begin(line)
+	if l.plain.skip(`{"instance":`) {
+		i := new(Instance)
+		l.plain.instance(i)
+		l.plain.literal(`}`)
+		if l.plain.done() {
+			next.Instance = i
+			return nil
+		}
+	}
+	return unmarshalStrictly(line, next)
 }
 
 // loader fills the trees of a view, each in one transaction.
@@ -162,7 +199,7 @@ func newLoader() *loader {
 	}
 }
 
-func (l *loader) add(r record) error {
+func (l *loader) add(r *record) error {
 	switch {
 	case r.Instance != nil:
 		l.instances.Insert(instanceKey(r.Instance.Service, r.Instance.InstanceKey), r.Instance)

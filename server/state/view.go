@@ -1,8 +1,8 @@
 package state
 
 import (
-	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 
 	iradix "github.com/hashicorp/go-immutable-radix/v2"
@@ -54,7 +54,8 @@ func clusterKey(k wire.ServiceKey, cluster string) []byte {
 }
 
 func instanceKey(k wire.ServiceKey, i InstanceKey) []byte {
-	return join(k.Namespace, k.Group, k.Name, i.Cluster, i.IP, fmt.Sprintf("%05d", i.Port))
+	port := strconv.Itoa(i.Port)
+	return join(k.Namespace, k.Group, k.Name, i.Cluster, i.IP, "00000"[min(len(port), 5):]+port)
 }
 
 // walk goes through all values whose keys begin with a prefix.
