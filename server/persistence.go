@@ -156,10 +156,14 @@ func (x *persistence) limited() string {
 	if node == nil {
 		return ""
 	}
-	if err := node.Status().Err; err != nil {
+	status := node.Status()
+	if err := status.Err; err != nil {
 		return "persistent data cannot be changed until the server is started again: " + err.Error()
 	}
-	if node.Leader() == "" {
+	if err := status.Waiting; err != nil {
+		return "persistent data cannot be changed until it can be written: " + err.Error()
+	}
+	if status.Leader == "" {
 		return "persistent data cannot be changed: there is no leader"
 	}
 	return ""

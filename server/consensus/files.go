@@ -1,7 +1,9 @@
 package consensus
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -48,7 +50,7 @@ func replaceFile(path string, content []byte) error {
 func placeFile(path string, content []byte) error {
 	beside, err := os.OpenFile(path+unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+		return fmt.Errorf("write %s: %w", filepath.Base(path), pathless(err))
 	}
 	_, err = beside.Write(content)
 	return renameFile(beside, path, err)
@@ -76,9 +78,21 @@ func renameFile(beside *os.File, path string, err error) error {
 	}
 	if err != nil {
 		_ = os.Remove(beside.Name())
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+		return fmt.Errorf("write %s: %w", filepath.Base(path), pathless(err))
 	}
 	return nil
+}
+
+// pathless takes the path from an error that clients get to see: where the data
+// is concerns nobody but the operator.
+func pathless(err error) error {
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	if e := (*os.LinkError)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 // removeUnfinished deletes what a crash left of files that were being written.

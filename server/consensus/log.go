@@ -32,6 +32,8 @@ type logStore struct {
 	warnings rate.Sometimes
 	bytes    atomic.Int64
 	closing  chan struct{}
+	// waiting is why the last write failed, nil when it did not.
+	waiting atomic.Pointer[error]
 	// onFailure hears of the error after which nothing is written any more.
 	onFailure func(error)
 	// covered is the index of the newest snapshot.
@@ -182,7 +184,7 @@ func (l *logStore) StoreLogs(entries []*raft.Log) error {
 		l.buffer = buffer
 	}
 	if err := l.disk.writeAt(s.file, buffer, s.size); err != nil {
-		err = fmt.Errorf("write the log: %w", err)
+		err = fmt.Errorf("write the log: %w", pathless(err))
 		if undo := l.disk.truncate(s.file, s.size); undo != nil {
 			return l.fail(errors.Join(err, undo))
 		}
@@ -192,8 +194,9 @@ func (l *logStore) StoreLogs(entries []*raft.Log) error {
 	if err := l.disk.sync(s.file); err != nil {
 		// What the disk has now is unknown, and a second sync would not tell: the
 		// kernel may have dropped the pages it could not write.
-		return l.fail(fmt.Errorf("sync the log: %w", err))
+		return l.fail(fmt.Errorf("sync the log: %w", pathless(err)))
 	}
+	l.waiting.Store(nil)
 	l.metrics.fsync.Observe(time.Since(begun).Seconds())
 	l.bytes.Add(int64(len(buffer)))
 	l.mu.Lock()
@@ -237,8 +240,10 @@ func (l *logStore) writable(index uint64) (*segment, error) {
 // hold delays an error: raft steps down, stands for election again and is back
 // at once, and a full disk stays full for a while.
 func (l *logStore) hold(err error) error {
+	l.waiting.Store(&err)
 	l.warnings.Do(func() {
-		l.logger.Warn("the log cannot be written; persistent data cannot be changed until it can", slog.String("error", err.Error()))
+		l.logger.Warn("the log cannot be written; persistent data cannot be changed until it can",
+			slog.String("directory", l.dir), slog.String("error", err.Error()))
 	})
 	pause := time.NewTimer(writePause)
 	defer pause.Stop()

@@ -156,7 +156,7 @@ func (n *Node) ready(ctx context.Context) error {
 				continue
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("wait for consensus: %w", errors.Join(context.Cause(ctx), n.err()))
+			return fmt.Errorf("wait for consensus: %w", errors.Join(n.Status().Waiting, n.err(), context.Cause(ctx)))
 		}
 		err := n.Barrier(ctx)
 		if failure := n.err(); failure != nil {
@@ -194,6 +194,9 @@ type Status struct {
 	LastIndex, AppliedIndex, SnapshotIndex uint64
 	// LogBytes and SnapshotBytes are sizes on disk, 0 in memory.
 	LogBytes, SnapshotBytes int64
+	// Waiting is why nothing can be written at the moment, a full disk for instance;
+	// it is tried again until it can. It is nil otherwise, and in memory.
+	Waiting error
 	// Err is why this node cannot take part until it is started again: a disk that
 	// failed, or a command of a newer version. It is nil for a healthy node.
 	Err error
@@ -208,7 +211,7 @@ func (n *Node) Status() Status {
 		Err: n.err(),
 	}
 	if n.disk != nil {
-		s.LogBytes = n.disk.log.bytes.Load()
+		s.LogBytes, s.Waiting = n.disk.log.bytes.Load(), n.disk.waiting()
 		s.SnapshotIndex, s.SnapshotBytes = n.disk.snapshots.index.Load(), n.disk.snapshots.bytes.Load()
 	}
 	return s

@@ -287,12 +287,15 @@ func TestNode_FullDiskHoldsVotes(t *testing.T) {
 			require.ErrorIs(t, err, syscall.ENOSPC)
 			eventually(t, "raft stands still", func() bool { return strings.Contains(text.String(), "the votes cannot be written") })
 			require.NoError(t, n.Status().Err)
+			require.ErrorIs(t, n.Status().Waiting, syscall.ENOSPC)
+			require.NotContains(t, n.Status().Waiting.Error(), "/")
 			if passes {
 				full.Store(false)
 				eventually(t, "there is room again", func() bool {
 					_, err := n.Propose(t.Context(), []byte("c"))
 					return err == nil
 				})
+				require.NoError(t, n.Status().Waiting)
 			}
 			require.NoError(t, n.Close())
 		})

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -31,6 +32,8 @@ type stableStore struct {
 	// The calls that tests let fail.
 	place func(path string, content []byte) error
 	sync  func(dir string) error
+	// waiting is why a value could not be written yet, nil when none waits.
+	waiting atomic.Pointer[error]
 
 	mu     sync.Mutex
 	values map[string][]byte // what the file has
@@ -123,14 +126,17 @@ func (s *stableStore) replace(values map[string][]byte) error {
 		if s.closing == nil {
 			return err
 		}
+		s.waiting.Store(&err)
 		s.warnings.Do(func() {
-			s.logger.Warn("the votes cannot be written; persistent data cannot be changed until they can", slog.String("error", err.Error()))
+			s.logger.Warn("the votes cannot be written; persistent data cannot be changed until they can",
+				slog.String("file", s.path), slog.String("error", err.Error()))
 		})
 		if s.stopped(writePause) {
 			s.failed = err
 			return err
 		}
 	}
+	s.waiting.Store(nil)
 	if err := s.sync(filepath.Dir(s.path)); err != nil {
 		// Which of the two files a crash leaves is unknown, and a second sync would
 		// not tell.

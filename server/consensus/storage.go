@@ -76,6 +76,17 @@ func (s *storage) fit(newest *raft.SnapshotMeta, logger *slog.Logger) error {
 	return nil
 }
 
+// waiting is why nothing can be written at the moment, nil when something can. It
+// is tried again.
+func (s *storage) waiting() error {
+	for _, err := range []*error{s.stable.waiting.Load(), s.log.waiting.Load()} {
+		if err != nil {
+			return *err
+		}
+	}
+	return nil
+}
+
 // release ends waits in the storage; raft was told to stop.
 func (s *storage) release() {
 	s.stable.release()
