@@ -132,18 +132,18 @@ func (a *API) pushState(c *call) (answer, error) {
 		a.pushBase.Store(&base)
 	}
 	total := counts.Acked + counts.Failed
-	ratio := 0.0
+	ratio := any(0) // without a fraction, as in Nacos, while there is nothing to divide
 	if total > 0 {
-		ratio = float64(counts.Acked) / float64(total)
+		ratio = wire.Float(float64(counts.Acked) / float64(total))
 	}
 	reply := struct {
-		Succeed uint64     `json:"succeed"`
-		Total   uint64     `json:"total"`
-		Ratio   wire.Float `json:"ratio"`
-		Reset   bool       `json:"reset"`
+		Succeed uint64 `json:"succeed"`
+		Total   uint64 `json:"total"`
+		Ratio   any    `json:"ratio"`
+		Reset   bool   `json:"reset"`
 		// Data are datagrams that wait for an acknowledgement.
 		Data *[]pending `json:"data,omitempty"`
-	}{counts.Acked, total, wire.Float(ratio), reset, nil}
+	}{counts.Acked, total, ratio, reset, nil}
 	if detail && !a.authOn { // who is subscribed is not for everyone then
 		waiting := []pending{}
 		for _, s := range a.push.Pending(maxPending) {
