@@ -176,6 +176,7 @@ func TestNamespaces_CreateChangeDelete(t *testing.T) {
 		f.wantStatus(404, "GET"+path, "show", "all", "namespaceId", "dev")
 
 		f.want("200 true", "POST"+path, "customNamespaceId", "", "namespaceName", "random")
+		f.want("200 true", "POST"+path, "namespaceName", "random too")
 		require.Regexp(t, `"namespace":"[0-9a-f-]{36}","namespaceShowName":"random"`, f.wantStatus(200, "GET"+path))
 	})
 }
