@@ -2,6 +2,11 @@ package naming
 
 import (
 	"encoding/json"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,6 +74,26 @@ func TestSwitches_Set(t *testing.T) {
 			require.Equal(t, defaultSwitches(), before, "loaded values are immutable")
 		})
 	}
+}
+
+// TestSwitches_AreDocumented holds the table of docs/compatibility.md to the
+// entries there are, and to values that they take.
+func TestSwitches_AreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/compatibility.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(text), "\n## Switches\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	var documented []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `([^`]+)` \\|").FindAllStringSubmatch(section, -1) {
+		entry, value := row[1], row[2]
+		documented = append(documented, entry)
+		s := NewSwitches()
+		require.NoError(t, s.Apply(entry, value), entry)
+		require.NotEqual(t, defaultSwitches(), s.Load(), "%s=%s changes something", entry, value)
+	}
+	known := slices.Concat(slices.Collect(maps.Keys(switchEntries)), slices.Collect(maps.Keys(periods)), []string{"batch"})
+	require.ElementsMatch(t, known, documented)
 }
 
 func TestSwitches_Cleared(t *testing.T) {
