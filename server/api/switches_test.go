@@ -86,6 +86,7 @@ func TestSwitches_WhatIsRefusedLeavesEverything(t *testing.T) {
 			f.wantStatus(400, "PUT operator/switches", "entry", entry, "value", value, "debug", debug)
 		}
 	}
-	require.Equal(t, before, f.wantStatus(200, "GET operator/switches"))
+	after := f.wantStatus(200, "GET operator/switches")
+	require.Equal(t, before, after)
 	require.Equal(t, stored, f.state.View().Switches())
 }
