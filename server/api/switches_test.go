@@ -1,10 +1,18 @@
 package api
 
 import (
+	"context"
+	"encoding/json"
 	"strconv"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-go/rollcall/server/state"
 )
 
 // TestSwitches_AreObeyedAtOnce sets each switch that shows in an answer and looks
@@ -67,6 +75,82 @@ func TestSwitches_AreObeyedAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestSwitches_ManyAtOnceAllHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f *fixture
+		f = newFixture(t, func(o *Options) {
+			o.Proposer = proposerFunc(func(ctx context.Context, command []byte) (any, error) {
+				time.Sleep(time.Millisecond) // for everybody to arrive
+				return f.proposer.Propose(ctx, command)
+			})
+		})
+		var all sync.WaitGroup
+		for _, set := range [][2]string{
+			{"defaultCacheMillis", "4000"},
+			{"pushCacheMillis", "20000"},
+			{"clientBeatInterval", "7000"},
+			{"healthCheckTimes", "5"},
+			{"distroThreshold", "0.5"},
+			{"distroServerExpiredMillis", "20000"},
+			{"serverStatusSynchronizationPeriodMillis", "3000"},
+			{"serviceStatusSynchronizationPeriodMillis", "6000"},
+			{"check", "false"},
+			{"distro", "false"},
+			{"pushEnabled", "false"},
+			{"disableAddIP", "true"},
+			{"sendBeatOnly", "true"},
+			{"lightBeatEnabled", "false"},
+			{"pushVersion", "java:1.4.2"},
+			{"pushVersion", "go:1.1.0"},
+		} {
+			for _, value := range []string{set[1], set[1]} {
+				all.Go(func() {
+					w := f.send("PUT operator/switches", "entry", set[0], "value", value)
+					assert.Equal(t, "200 ok", strconv.Itoa(w.Code)+" "+w.Body.String(), set[0])
+				})
+			}
+		}
+		all.Wait()
+		v := f.switches.Load()
+		require.Equal(t, uint64(16), f.state.View().Switches().Revision, "what is so already is not stored again")
+		require.Equal(t, []any{int64(4000), int64(20000), int64(7000), 5, "1.4.2", "1.1.0"}, []any{
+			v.DefaultCacheMillis, v.DefaultPushCacheMillis, v.ClientBeatInterval, v.CheckTimes, v.PushJavaVersion, v.PushGoVersion,
+		})
+	})
+}
+
+// TestSwitches_OthersAreFaster has another server change something before each
+// proposal arrives: that is nobody's mistake, and nothing half is left.
+func TestSwitches_OthersAreFaster(t *testing.T) {
+	var f *fixture
+	times := 0
+	f = newFixture(t, func(o *Options) {
+		o.Proposer = proposerFunc(func(ctx context.Context, command []byte) (any, error) {
+			if times > 0 {
+				times--
+				seen := f.state.View().Switches().Revision
+				f.apply(&state.SetSwitches{Object: json.RawMessage(`{"checkTimes":` + strconv.FormatUint(seen+4, 10) + `}`), Seen: seen})
+			}
+			return f.proposer.Propose(ctx, command)
+		})
+	})
+	set := []string{"entry", "defaultCacheMillis", "value", "4000"}
+	times = maxSwitchTries
+	f.want("503 caused: "+errSwitchesBusy.message+";", "PUT operator/switches", set...)
+	require.Equal(t, int64(3000), f.switches.Load().DefaultCacheMillis)
+	times = maxSwitchTries - 1
+	f.want("200 ok", "PUT operator/switches", set...)
+	require.Equal(t, int64(4000), f.switches.Load().DefaultCacheMillis)
+	require.Equal(t, int(f.state.View().Switches().Revision)+2, f.switches.Load().CheckTimes, "that of the other server")
+}
+
+// proposerFunc is a state.Proposer of a function.
+type proposerFunc func(context.Context, []byte) (any, error)
+
+func (p proposerFunc) Propose(ctx context.Context, command []byte) (any, error) {
+	return p(ctx, command)
 }
 
 func TestSwitches_WhatIsRefusedLeavesEverything(t *testing.T) {
