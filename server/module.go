@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -69,6 +70,7 @@ func newPush(
 	}
 	o := p.push()
 	o.Conn, o.Source, o.Logger, o.Registerer = conn, api.Pushed(store, switches), logger, registerer
+	o.PollInterval = func() time.Duration { return switches.Load().PushCache() }
 	server, err := push.New(o)
 	if err != nil {
 		return nil, err

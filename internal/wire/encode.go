@@ -1,12 +1,27 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
 )
+
+// Marshal encodes a value as Nacos does: compact, and with only the escapes that
+// JSON demands. encoding/json alone would escape "&", "<" and ">", which stand in
+// the expressions of selectors, in paths and in commands.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
 
 // Float is a number that Java types as double or float: its JSON always has a
 // fraction digit, 1.0 and never 1 (Nacos HTTP v1: success bodies).

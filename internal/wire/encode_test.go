@@ -9,6 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestMarshal_EscapesOnlyWhatJSONDemands(t *testing.T) {
+	got, err := Marshal(map[string]any{"k": `a & b < c > "d"`, "f": Float(1)})
+	require.NoError(t, err)
+	require.Equal(t, `{"f":1.0,"k":"a & b < c > \"d\""}`, string(got))
+	_, err = Marshal(Float(math.NaN()))
+	require.Error(t, err)
+}
+
 func TestFloat_AlwaysHasAFraction(t *testing.T) {
 	for v, want := range map[float64]string{
 		0: "0.0", 1: "1.0", 8: "8.0", 0.5: "0.5", 10000: "10000.0", 0.01: "0.01", -2: "-2.0",

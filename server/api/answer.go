@@ -1,14 +1,14 @@
 package api
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/rollcall-go/rollcall/internal/wire"
 )
 
 // answer is what a request gets that was understood.
@@ -39,16 +39,13 @@ func text(s string) answer { return answer{contentType: textType, body: []byte(s
 // jsonBytes is an answer that is encoded already.
 func jsonBytes(b []byte) answer { return answer{contentType: jsonType, body: b} }
 
-// jsonOf encodes a value as Nacos does: compact, and with only the escapes that
-// JSON demands.
+// jsonOf is an answer of a value in Nacos' form.
 func jsonOf(v any) (answer, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := wire.Marshal(v)
+	if err != nil {
 		return answer{}, fmt.Errorf("encode the answer: %w", err)
 	}
-	return jsonBytes(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+	return jsonBytes(b), nil
 }
 
 func write(c *gin.Context, status int, a answer) {

@@ -77,6 +77,8 @@ type API struct {
 	limited  func() string
 	stopping func() bool
 	logger   *slog.Logger
+	// switching has room for one change of a stored switch.
+	switching chan struct{}
 	// pushBase are the counts when an operator reset them; nil for never.
 	pushBase atomic.Pointer[push.Counts]
 }
@@ -104,6 +106,7 @@ func New(o Options) (*API, error) {
 	return &API{
 		store: o.Store, switches: o.Switches, state: o.State, proposer: o.Proposer, push: o.Push,
 		auth: o.Auth, authOn: o.AuthEnabled, node: o.Node, loading: o.Unready, limited: o.Limited, stopping: o.Stopping, logger: o.Logger,
+		switching: make(chan struct{}, 1),
 	}, nil
 }
 

@@ -1,9 +1,6 @@
 package api
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/bcrypt"
@@ -249,219 +244,6 @@ func TestAuth_Messages(t *testing.T) {
 	require.Equal(t, "authorization failed!", message(f.send("POST instance", append(at, "accessToken", token)...)), "in a form body")
 }
 
-func TestAuth_Login(t *testing.T) {
-	for _, on := range []bool{true, false} {
-		for _, path := range []string{"POST /v1/auth/login", "POST /v1/auth/users/login"} {
-			t.Run(fmt.Sprint(path, on), func(t *testing.T) {
-				bothWays(t, func(t *testing.T, f *fixture) {
-					f.api.authOn = on
-					f.user("admin", auth.AdminRole)
-					f.user("reader", "reads")
-					w := f.send(path, "username", "admin", "password", password)
-					require.Equal(t, 200, w.Code)
-					require.Equal(t, "application/json;charset=UTF-8", w.Header().Get("Content-Type"))
-					var reply struct {
-						AccessToken string
-						TokenTTL    int64 `json:"tokenTtl"`
-						GlobalAdmin bool
-						Username    string
-					}
-					require.NoError(t, json.Unmarshal(w.Body.Bytes(), &reply))
-					require.Equal(t, int64(18000), reply.TokenTTL)
-					require.True(t, reply.GlobalAdmin)
-					require.Equal(t, "admin", reply.Username)
-					require.Equal(t, "Bearer "+reply.AccessToken, w.Header().Get("Authorization"))
-					require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
-					require.Contains(t, f.wantStatus(200, path, "username", "reader", "password", password), `"globalAdmin":false`)
-					f.want("403 unknown user!", path, "username", "admin", "password", "wrong")
-					f.want("403 unknown user!", path, "username", "admin")
-					f.want("403 unknown user!", path)
-				})
-			})
-		}
-	}
-}
-
-func TestAuth_UnknownUsersAreAnsweredTheSame(t *testing.T) {
-	f := closed(t)
-	f.want("403 unknown user!", "POST /v1/auth/login", "username", "nobody", "password", password)
-}
-
-func TestAuth_LoginsAreLimited(t *testing.T) {
-	f := closed(t)
-	limited := false
-	for i := range 100 {
-		w := f.send("POST /v1/auth/login", "username", "admin", "password", "wrong"+strconv.Itoa(i))
-		if w.Code == http.StatusTooManyRequests {
-			limited = true
-			seconds, err := strconv.Atoi(w.Header().Get("Retry-After"))
-			require.NoError(t, err)
-			require.Positive(t, seconds)
-			break
-		}
-		require.Equal(t, 403, w.Code)
-	}
-	require.True(t, limited)
-	require.Equal(t, http.StatusTooManyRequests, f.send("GET instance/list", "serviceName", "s", "username", "admin", "password", "other").Code)
-}
-
-func TestSB17_NoHeaderGivesTrust(t *testing.T) {
-	f := closed(t)
-	f.want("403 unknown user!", "POST /v1/auth/login", "username", "nacos", "password", "nacos")
-	before := f.state.View().Applied()
-	headers := []http.Header{
-		{"User-Agent": {"Nacos-Server"}},
-		{"User-Agent": {"nacos-server"}},
-		{"User-Agent": {"Nacos-Server/1.0"}},
-		{"User-Agent": {"Nacos-Server:1.4.1"}},
-		{"X-Forwarded-For": {"127.0.0.1"}},
-		{"X-Real-Ip": {"127.0.0.1"}},
-		{"Forwarded": {"for=127.0.0.1"}},
-		{"Serveridentity": {"security"}},
-		{"Serveridentity": {""}},
-		{"Authorization": {"Basic YWRtaW46"}},
-		{"Request-Source": {"127.0.0.1"}},
-	}
-	targets := []string{
-		"GET /v1/auth/users?pageNo=1&pageSize=9", "POST /v1/auth/users?username=evil&password=evilevilevil", "PUT /v1/auth/users?username=admin&newPassword=evilevilevil",
-		"POST /v1/ns/instance?serviceName=s&ip=192.0.2.7&port=80", "DELETE /v1/ns/service?serviceName=s",
-		"PUT /v1/ns/instance/beat?serviceName=s&ip=192.0.2.7&port=80&beat=%7B%22ip%22%3A%22192.0.2.7%22%2C%22port%22%3A80%7D",
-	}
-	for _, r := range Routes() {
-		if r.Access == peers() || strings.HasPrefix(r.Path, "/v1/core/ops") {
-			targets = append(targets, r.Method+" "+r.Path+"?serviceName=s&key=s")
-		}
-	}
-	require.Greater(t, len(targets), 25)
-	for _, target := range targets {
-		method, path, _ := strings.Cut(target, " ")
-		for _, h := range headers {
-			r := httptest.NewRequest(method, path, http.NoBody)
-			r.Header = h.Clone()
-			require.Equal(t, 403, f.serve(r).Code, "%s %v", target, h)
-		}
-	}
-	require.Equal(t, before, f.state.View().Applied())
-	require.Zero(t, f.store.Stats().Services)
-}
-
-func TestSB18_TokensOfOthers(t *testing.T) {
-	f := closed(t)
-	segment := func(v any) string {
-		b, err := json.Marshal(v)
-		require.NoError(t, err)
-		return base64.RawURLEncoding.EncodeToString(b)
-	}
-	sign := func(header, claims any, key []byte) string {
-		text := segment(header) + "." + segment(claims)
-		m := hmac.New(sha256.New, key)
-		m.Write([]byte(text))
-		return text + "." + base64.RawURLEncoding.EncodeToString(m.Sum(nil))
-	}
-	hs256 := map[string]string{"alg": "HS256", "typ": "JWT"}
-	far := map[string]any{"sub": "admin", "exp": time.Now().Add(1000 * time.Hour).Unix()}
-	sample, err := base64.RawStdEncoding.DecodeString("SecretKey0123456789012345678901234567890123456789012345678901234567")
-	require.NoError(t, err)
-	other := newFixture(t, func(o *Options) { o.AuthEnabled = true })
-	other.user("admin", auth.AdminRole)
-	key, err := auth.ParseKey("ZmVkY2JhOTg3NjU0MzIxMDAxMjM0NTY3ODlhYmNkZWY=")
-	require.NoError(t, err)
-	raw, err := base64.StdEncoding.DecodeString(key.Encode())
-	require.NoError(t, err)
-	for name, token := range map[string]string{
-		"sample":     sign(hs256, far, sample),
-		"empty key":  sign(hs256, far, nil),
-		"none":       segment(map[string]string{"alg": "none"}) + "." + segment(far) + ".",
-		"none, sign": sign(map[string]string{"alg": "none"}, far, raw),
-		"RS256":      sign(map[string]string{"alg": "RS256"}, far, raw),
-		"no expiry":  sign(hs256, map[string]any{"sub": "admin", "iss": "rollcall/here"}, raw),
-		"no issuer":  sign(hs256, far, raw),
-		"no tie":     sign(hs256, map[string]any{"sub": "admin", "iss": "rollcall/here", "exp": far["exp"]}, raw),
-		"other user": other.login("admin"), // of one who has another password hash
-	} {
-		f.token = token
-		require.Equal(t, 403, f.send("GET /v1/auth/users", "pageNo", "1", "pageSize", "9").Code, name)
-	}
-	f.as("admin")
-	f.wantStatus(200, "GET /v1/auth/users", "pageNo", "1", "pageSize", "9")
-}
-
-func TestAuth_Users(t *testing.T) {
-	f := closed(t)
-	f.form = true
-	f.as("admin")
-	const users, page = "/v1/auth/users", "pageNo"
-	f.want(`200 {"code":200,"message":"create user ok!","data":null}`, "POST "+users, "username", "ann", "password", password)
-	f.want("400 caused: user 'ann' already exist!;", "POST "+users, "username", "ann", "password", password)
-	f.want("400 caused: a password has at least 8 characters;", "POST "+users, "username", "bob", "password", "short")
-	f.wantStatus(400, "POST "+users, "username", "<b>", "password", password)
-	f.wantStatus(400, "POST "+users, "username", "bob")
-	f.want(`200 {"totalCount":2,"pageNumber":1,"pagesAvailable":2,"pageItems":[{"username":"admin","password":""}]}`,
-		"GET "+users, page, "1", "pageSize", "1")
-	f.want(`200 {"totalCount":2,"pageNumber":3,"pagesAvailable":2,"pageItems":[]}`, "GET "+users, page, "3", "pageSize", "1")
-	f.want(`200 ["ann"]`, "GET "+users+"/search", "username", "nn")
-	f.want(`200 []`, "GET "+users+"/search", "username", "x")
-
-	admin := f.token
-	f.token = f.login("ann")
-	f.wantStatus(403, "GET "+users, page, "1", "pageSize", "1")
-	require.Contains(t, f.wantStatus(403, "PUT "+users, "username", "admin", "newPassword", "another password"), "authorization failed!")
-	f.want(`200 {"code":200,"message":"update user ok!","data":null}`, "PUT "+users, "username", "ann", "newPassword", "another password")
-	require.Contains(t, f.wantStatus(403, "PUT "+users, "username", "ann", "newPassword", "another password"), "token invalid!", "a new password ends the sessions")
-	f.token = ""
-	f.want("403 unknown user!", "POST "+users+"/login", "username", "ann", "password", password)
-	f.wantStatus(200, "POST "+users+"/login", "username", "ann", "password", "another password")
-	f.token = admin
-	f.want(`200 {"code":200,"message":"update user ok!","data":null}`, "PUT "+users, "username", "ann", "newPassword", "one more password")
-	f.want("400 caused: user 'who' not exist!;", "PUT "+users, "username", "who", "newPassword", "one more password")
-
-	const roles = "/v1/auth/roles"
-	f.want("400 caused: role 'ROLE_ADMIN' is not permitted to create!;", "POST "+roles, "role", "ROLE_ADMIN", "username", "ann")
-	f.want("400 caused: user 'who' not found!;", "POST "+roles, "role", "r", "username", "who")
-	f.want(`200 {"code":200,"message":"add role ok!","data":null}`, "POST "+roles, "role", "reads", "username", "ann")
-	f.want(`200 {"totalCount":1,"pageNumber":1,"pagesAvailable":1,"pageItems":[{"role":"reads","username":"ann"}]}`,
-		"GET "+roles, page, "1", "pageSize", "9", "username", "ann")
-	f.want(`200 ["ROLE_ADMIN","reads"]`, "GET "+roles+"/search", "role", "")
-	f.want("400 caused: the last administrator stays one;", "DELETE "+roles, "role", "ROLE_ADMIN", "username", "admin")
-	f.want("400 caused: the last administrator stays one;", "DELETE "+roles, "role", "ROLE_ADMIN")
-
-	const permissions = "/v1/auth/permissions"
-	p := []string{"role", "reads", "resource", ":*:*", "action", "r"}
-	f.want("400 caused: role none not found!;", "POST "+permissions, "role", "none", "resource", ":*:*", "action", "r")
-	f.wantStatus(400, "POST "+permissions, "role", "reads", "resource", ":*:*", "action", "x")
-	f.want(`200 {"code":200,"message":"add permission ok!","data":null}`, "POST "+permissions, p...)
-	f.want(`200 {"totalCount":1,"pageNumber":1,"pagesAvailable":1,"pageItems":[{"role":"reads","resource":":*:*","action":"r"}]}`,
-		"GET "+permissions, page, "1", "pageSize", "9", "role", "reads")
-	f.token = ""
-	ann := []string{"username", "ann", "password", "one more password"}
-	f.wantStatus(200, "GET instance/list", append(ann, "serviceName", "s")...)
-	f.token = admin
-	f.want(`200 {"code":200,"message":"delete permission ok!","data":null}`, "DELETE "+permissions, p...)
-	f.token = ""
-	f.wantStatus(403, "GET instance/list", append(ann, "serviceName", "s")...)
-	f.token = admin
-	f.want(`200 {"code":200,"message":"delete role of user ann ok!","data":null}`, "DELETE "+roles, "role", "reads", "username", "ann")
-	f.want(`200 {"code":200,"message":"delete role ok!","data":null}`, "DELETE "+roles, "role", "reads")
-
-	f.want("400 caused: cannot delete admin: admin;", "DELETE "+users, "username", "admin")
-	f.want(`200 {"code":200,"message":"delete user ok!","data":null}`, "DELETE "+users, "username", "ann")
-	f.token = ""
-	f.wantStatus(403, "GET instance/list", append(ann, "serviceName", "s")...)
-}
-
-func TestAuth_UsersAreNotManagedWhileItIsOff(t *testing.T) {
-	f := newFixture(t)
-	for _, r := range Routes() {
-		if strings.HasPrefix(r.Path, "/v1/auth/") && !strings.HasSuffix(r.Path, "login") {
-			w := f.send(r.Method+" "+r.Path, "username", "u", "password", password, "newPassword", password, "role", "r",
-				"resource", "*", "action", "rw", "pageNo", "1", "pageSize", "9")
-			require.Equal(t, 403, w.Code, r.Path)
-			require.Contains(t, w.Body.String(), "authentication is off")
-		}
-	}
-	require.Zero(t, f.state.View().Applied())
-}
-
 func TestAuth_AnswersAboutSeveralServices(t *testing.T) {
 	f := closed(t)
 	f.user("mine", "mine", ":DEFAULT_GROUP:naming/mine r")
@@ -500,17 +282,4 @@ func TestAuth_HealthNeedsNoToken(t *testing.T) {
 	f.want("200 OK", "GET /v1/console/health/liveness")
 	f.want("200 OK", "GET /v1/console/health/readiness")
 	require.Contains(t, f.wantStatus(200, "GET operator/metrics"), `"status":"UP"`)
-}
-
-func TestAuth_ATokenEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := closed(t)
-		f.as("admin")
-		list := func() *httptest.ResponseRecorder { return f.send("GET instance/list", "serviceName", "s") }
-		require.Equal(t, 200, list().Code)
-		time.Sleep(5*time.Hour + time.Minute)
-		w := list()
-		require.Equal(t, 403, w.Code)
-		require.Contains(t, w.Body.String(), "token expired!")
-	})
 }

@@ -141,11 +141,14 @@ func TestCluster_Settings(t *testing.T) {
 			{"healthChecker", "[]"},
 			{"clusterName", "a_b"},
 			{"checkPort", "65536"},
+			{"checkPort", "x", "useInstancePort4Check", "false"},
+			{"checkPort", "0", "useInstancePort4Check", "1"},
 			{"metadata", "x"},
 			{"healthChecker", `{"type":"HTTP","headers":"a b:c"}`},
 		} {
 			f.wantStatus(400, "PUT cluster", set(wrong...)...)
 		}
+		f.want("200 ok", "PUT cluster", set("healthChecker", `{"type":"NONE"}`, "checkPort", "x", "useInstancePort4Check", "false")...)
 		for text, shown := range map[string]string{
 			`{"type":"TCP"}`: `{"type":"TCP"}`, `{"type":"NONE"}`: `{"type":"NONE"}`, `{"type":"other"}`: `{"type":"NONE"}`,
 			`{"type":"MYSQL","user":"u","pwd":"p","cmd":"select 1"}`: `{"type":"MYSQL","user":"u","pwd":"p","cmd":"select 1"}`,

@@ -63,10 +63,15 @@ func (a *API) listOf(c *call, k wire.ServiceKey) (answer, error) {
 }
 
 // Pushed returns what subscribers are sent: the answer they would get if they
-// asked now.
+// asked now. While the switch pushEnabled is off that is nothing: it holds at once
+// and not only for who subscribes from then on.
 func Pushed(store *naming.Store, switches *naming.Switches) push.Source {
 	return func(k wire.ServiceKey, s push.Shape) ([]byte, bool) {
-		cacheMillis := switches.Load().DefaultPushCacheMillis
+		values := switches.Load()
+		if !values.PushEnabled {
+			return nil, false
+		}
+		cacheMillis := values.DefaultPushCacheMillis
 		revision, found := store.Lookup(k)
 		if !found {
 			return wire.AppendUnknownService(nil, k.ServiceName.String(), s.Clusters, cacheMillis), true

@@ -144,7 +144,25 @@ func TestPushed_IsWhatTheClientWouldGet(t *testing.T) {
 		pushed, ok = Pushed(f.store, f.switches)(k, push.Shape{Grouped: true})
 		require.True(t, ok)
 		require.Equal(t, f.wantStatus(200, "GET instance/list", "serviceName", "G@@s", "udpPort", "1"), string(pushed))
+		f.want("200 ok", "PUT operator/switches", "entry", "pushCacheMillis", "value", "20000")
+		pushed, ok = Pushed(f.store, f.switches)(k, push.Shape{Grouped: true})
+		require.True(t, ok)
+		require.Contains(t, string(pushed), `"cacheMillis":20000,`)
 	})
+}
+
+func TestPushed_NothingWhilePushingIsOff(t *testing.T) {
+	f := newFixture(t)
+	source := Pushed(f.store, f.switches)
+	for _, name := range []string{"s", "unknown"} {
+		f.want("200 ok", "POST instance", "serviceName", "s", "ip", "192.0.2.7", "port", "8080")
+		k := wire.ServiceKey{Namespace: "public", ServiceName: wire.ServiceName{Group: "DEFAULT_GROUP", Name: name}}
+		for value, want := range map[string]bool{"false": false, "true": true} {
+			f.want("200 ok", "PUT operator/switches", "entry", "pushEnabled", "value", value)
+			_, ok := source(k, push.Shape{})
+			require.Equal(t, want, ok)
+		}
+	}
 }
 
 func TestSB09_ProtectionIsInTheListOnly(t *testing.T) {

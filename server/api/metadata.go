@@ -85,12 +85,7 @@ func (c *call) batchTargets() (t batchTargets) {
 	default:
 		return t
 	}
-	var named []struct {
-		IP          string `json:"ip"`
-		Port        int    `json:"port"`
-		ClusterName string `json:"clusterName"`
-		Ephemeral   *bool  `json:"ephemeral"`
-	}
+	var named []wire.Host // which reads numbers and booleans that are texts, as Nacos does
 	if err := json.Unmarshal([]byte(c.Get("instances")), &named); err != nil {
 		return t
 	}
@@ -101,7 +96,7 @@ func (c *call) batchTargets() (t batchTargets) {
 			continue
 		}
 		ik := naming.InstanceKey{Cluster: cluster, IP: ip, Port: n.Port}
-		if n.Ephemeral == nil || *n.Ephemeral {
+		if n.Ephemeral {
 			t.ephemeral = append(t.ephemeral, ik)
 		} else {
 			t.persistent = append(t.persistent, state.InstanceKey(ik))
@@ -119,6 +114,9 @@ func (a *API) instanceStatuses(c *call) (answer, error) {
 	namespace, name, found := strings.Cut(key, "##")
 	if !found {
 		namespace, name = wire.PublicNamespace, key
+	}
+	if !strings.Contains(name, wire.GroupSeparator) { // no group is added here, and no service is without one
+		return answer{}, notFoundf("service: %s not found.", wire.Excerpt(name))
 	}
 	parsed, err := wire.ParseServiceName(name, "")
 	if err != nil {

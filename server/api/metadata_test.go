@@ -26,6 +26,9 @@ func TestMetadataBatch(t *testing.T) {
 			append(m, "metadata", `{"a":""}`, "consistencyType", "ephemeral")...)
 		require.ElementsMatch(t, []map[string]string{{"b": "2"}, {}}, metadata())
 
+		f.want(`200 {"updated":["192.0.2.1:80:unknown:DEFAULT:ephemeral"]}`, "PUT instance/metadata/batch",
+			append(m, "metadata", `{"b":"2"}`, "instances", `[{"ip":"192.0.2.1","port":"80","ephemeral":"true","weight":1}]`)...)
+
 		const none = `200 {"updated":[]}`
 		f.want(none, "PUT instance/metadata/batch", append(m, "metadata", `{"x":"1"}`, "consistencyType", "persist")...)
 		f.want(none, "PUT instance/metadata/batch", append(m, "metadata", `{"x":"1"}`, "consistencyType", "other")...)
@@ -46,5 +49,7 @@ func TestStatuses(t *testing.T) {
 	f.want("200 ok", "POST instance", "serviceName", "G@@s", "ip", "192.0.2.7", "port", "8080", "namespaceId", "blue")
 	f.want(`200 {"ips":["192.0.2.7:8080_true"]}`, "GET instance/statuses", "key", "blue##G@@s")
 	f.want("404 caused: service: G@@s not found.;", "GET instance/statuses", "key", "G@@s")
+	f.want("200 ok", "POST instance", "serviceName", "plain", "ip", "192.0.2.7", "port", "8080")
+	f.want("404 caused: service: plain not found.;", "GET instance/statuses", "key", "plain")
 	f.want("400 caused: Required String parameter 'key' is not present;", "GET instance/statuses")
 }

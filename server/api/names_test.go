@@ -56,6 +56,25 @@ func TestLegacy(t *testing.T) {
 	f.want(`200 {"count":2,"doms":{"dev":["new"],"public":["old"]}}`, "GET api/allDomNames")
 }
 
+// TestLegacy_KnowsTheInstanceRoutesToo: Nacos' legacy controller is one of
+// instances as well.
+func TestLegacy_KnowsTheInstanceRoutesToo(t *testing.T) {
+	bothWays(t, func(t *testing.T, f *fixture) {
+		at := []string{"serviceName", "s", "ip", "192.0.2.7", "port", "80"}
+		f.want("200 ok", "POST api", at...)
+		f.want("200 ok", "PUT api", append(at, "weight", "2")...)
+		f.want("200 ok", "PATCH api", append(at, "metadata", "a=b")...)
+		f.want(`200 {"clientBeatInterval":5000,"code":10200,"lightBeatEnabled":true}`, "PUT api/beat", at...)
+		f.want(`200 {"ips":["192.0.2.7:80_true"]}`, "GET api/statuses", "key", "DEFAULT_GROUP@@s")
+		f.want(`200 {"updated":["192.0.2.7:80:unknown:DEFAULT:ephemeral"]}`, "PUT api/metadata/batch",
+			"serviceName", "s", "metadata", "c=d", "consistencyType", "ephemeral")
+		require.Equal(t, f.wantStatus(200, "GET instance", at...), f.wantStatus(200, "GET api", at...))
+		require.Contains(t, f.wantStatus(200, "GET api/list", "serviceName", "s"), `"metadata":{"a":"b","c":"d"},"enabled":true,"weight":2.0,`)
+		f.want("200 ok", "DELETE api", at...)
+		require.Empty(t, f.hosts("serviceName", "s"))
+	})
+}
+
 func TestPeers_AreRefused(t *testing.T) {
 	f := newFixture(t)
 	n := 0
@@ -118,7 +137,7 @@ func TestMembers_ThereIsOne(t *testing.T) {
 
 func TestPushState(t *testing.T) {
 	f := newFixture(t)
-	f.want(`200 {"succeed":0,"total":0,"ratio":0.0,"reset":false}`, "GET operator/push/state")
+	f.want(`200 {"succeed":0,"total":0,"ratio":0,"reset":false}`, "GET operator/push/state")
 	f.push.counts = push.Counts{Acked: 3, Failed: 1}
 	f.push.pending = []push.Pending{{
 		Subscriber: push.Subscriber{Service: key("s"), Addr: netip.MustParseAddrPort("127.0.0.1:50000"), Agent: java14}, Sequence: 7, Sends: 2,
@@ -157,6 +176,7 @@ func TestNamespaces_CreateChangeDelete(t *testing.T) {
 		f.wantStatus(404, "GET"+path, "show", "all", "namespaceId", "dev")
 
 		f.want("200 true", "POST"+path, "customNamespaceId", "", "namespaceName", "random")
+		f.want("200 true", "POST"+path, "namespaceName", "random too")
 		require.Regexp(t, `"namespace":"[0-9a-f-]{36}","namespaceShowName":"random"`, f.wantStatus(200, "GET"+path))
 	})
 }

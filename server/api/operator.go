@@ -2,9 +2,11 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
 	"github.com/rollcall-go/rollcall/server/naming"
@@ -57,11 +59,27 @@ func (a *API) setSwitch(c *call) (answer, error) {
 	return ok, a.storeSwitch(c, entry, value)
 }
 
-// maxSwitchTries bounds how often a change is made anew because somebody else
+// maxSwitchTries bounds how often a change is made anew because another server
 // changed another switch at the same moment.
 const maxSwitchTries = 8
 
+// errSwitchesBusy is the answer when others were faster every time.
+var errSwitchesBusy = &statusError{
+	http.StatusServiceUnavailable, "the switches are being changed by others; nothing was changed by this",
+}
+
+// storeSwitch changes a switch in the replicated state. Each change is made from
+// what the one before has left, so that there is one at a time on this server;
+// what other servers do meanwhile is met by trying again.
 func (a *API) storeSwitch(c *call, entry, value string) error {
+	ctx, cancel := context.WithTimeout(c.request.Context(), proposalTimeout)
+	defer cancel()
+	select {
+	case a.switching <- struct{}{}:
+		defer func() { <-a.switching }()
+	case <-ctx.Done():
+		return errSwitchesBusy
+	}
 	for try := 1; ; try++ {
 		stored := a.state.View().Switches()
 		object, err := withSwitch(stored.Object, entry, value)
@@ -76,8 +94,11 @@ func (a *API) storeSwitch(c *call, entry, value string) error {
 			// takes that back.
 		}
 		_, err = a.propose(c, &state.SetSwitches{Object: object, Seen: stored.Revision})
-		if !errors.Is(err, state.ErrSwitchesChanged) || try == maxSwitchTries {
+		switch {
+		case !errors.Is(err, state.ErrSwitchesChanged):
 			return err
+		case try == maxSwitchTries:
+			return errSwitchesBusy
 		}
 	}
 }
@@ -132,18 +153,18 @@ func (a *API) pushState(c *call) (answer, error) {
 		a.pushBase.Store(&base)
 	}
 	total := counts.Acked + counts.Failed
-	ratio := 0.0
+	ratio := any(0) // without a fraction, as in Nacos, while there is nothing to divide
 	if total > 0 {
-		ratio = float64(counts.Acked) / float64(total)
+		ratio = wire.Float(float64(counts.Acked) / float64(total))
 	}
 	reply := struct {
-		Succeed uint64     `json:"succeed"`
-		Total   uint64     `json:"total"`
-		Ratio   wire.Float `json:"ratio"`
-		Reset   bool       `json:"reset"`
+		Succeed uint64 `json:"succeed"`
+		Total   uint64 `json:"total"`
+		Ratio   any    `json:"ratio"`
+		Reset   bool   `json:"reset"`
 		// Data are datagrams that wait for an acknowledgement.
 		Data *[]pending `json:"data,omitempty"`
-	}{counts.Acked, total, wire.Float(ratio), reset, nil}
+	}{counts.Acked, total, ratio, reset, nil}
 	if detail && !a.authOn { // who is subscribed is not for everyone then
 		waiting := []pending{}
 		for _, s := range a.push.Pending(maxPending) {

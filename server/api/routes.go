@@ -19,15 +19,16 @@ const (
 // routes is the one table of endpoints. The naming part stands behind the
 // traffic gate; the others, as in Nacos, do not.
 func (a *API) routes() []Route {
-	operator := a.operatorRoutes("/v1/ns/operator")
+	instance, operator := a.instanceRoutes("/v1/ns/instance"), a.operatorRoutes("/v1/ns/operator")
 	return slices.Concat(
-		a.instanceRoutes("/v1/ns/instance"),
+		instance,
 		a.serviceRoutes("/v1/ns/service"),
 		a.catalogRoutes("/v1/ns/catalog"),
 		a.clusterRoutes("/v1/ns"),
 		operator,
 		under("/v1/ns/operator", "/v1/ns/ops", operator),
 		a.legacyRoutes("/v1/ns/api"),
+		under("/v1/ns/instance", "/v1/ns/api", instance),
 		a.peerRoutes("/v1/ns"),
 		a.coreRoutes("/v1/core"),
 		a.consoleRoutes("/v1/console"),

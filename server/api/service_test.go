@@ -22,7 +22,7 @@ func TestService_CreateChangeShowDelete(t *testing.T) {
 			"selector", `{"type":"label","expression":"CONSUMER.label.A = PROVIDER.label.A & CONSUMER.label.B=PROVIDER.label.B"}`)...)
 		f.want("400 caused: specified service already exists, serviceName : DEFAULT_GROUP@@orders;", "POST service", s...)
 		f.want(`200 {"name":"orders","namespaceId":"public","protectThreshold":0.5,"metadata":{"a":"1"},"selector":`+
-			`{"type":"label","expression":"CONSUMER.label.A = PROVIDER.label.A \u0026 CONSUMER.label.B=PROVIDER.label.B","labels":["A","B"]},`+
+			`{"type":"label","expression":"CONSUMER.label.A = PROVIDER.label.A & CONSUMER.label.B=PROVIDER.label.B","labels":["A","B"]},`+
 			`"groupName":"DEFAULT_GROUP","clusters":[]}`, "GET service", s...)
 
 		f.want("400 caused: Param 'protectThreshold' is required.;", "PUT service", s...)

@@ -111,6 +111,9 @@ func (s *Store) CheckCluster(k wire.ServiceKey, name string, info ClusterInfo) e
 	if err := wire.CheckPort(info.CheckPort); err != nil {
 		return err
 	}
+	if info.CheckPort == 0 && !info.UseInstancePort && info.Checker.Type() != CheckerNone {
+		return wire.BadRequest("checkPort is a port from 1 to 65535 unless useInstancePort4Check is true")
+	}
 	if _, ok := s.Lookup(k); !ok {
 		return refuse(ErrServiceNotFound, "service not found:"+k.ServiceName.String())
 	}

@@ -35,7 +35,7 @@ func (s Selector) MarshalJSON() ([]byte, error) {
 	if labels == nil {
 		labels = []string{}
 	}
-	return json.Marshal(struct {
+	return wire.Marshal(struct {
 		Type       string   `json:"type"`
 		Expression string   `json:"expression"`
 		Labels     []string `json:"labels"`

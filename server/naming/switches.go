@@ -1,7 +1,6 @@
 package naming
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
@@ -30,7 +29,7 @@ func NewSwitches() *Switches {
 func (s *Switches) Load() *SwitchValues { return s.values.Load() }
 
 // MarshalJSON implements json.Marshaler: the current values as Nacos shows them.
-func (s *Switches) MarshalJSON() ([]byte, error) { return json.Marshal(s.Load()) }
+func (s *Switches) MarshalJSON() ([]byte, error) { return wire.Marshal(s.Load()) }
 
 // SwitchValues is Nacos' switch object, members in its order, nulls included.
 // Times are in milliseconds. What this server does not act on it keeps and
@@ -113,6 +112,11 @@ func defaultSwitches() *SwitchValues {
 // ClientBeatIntervalDuration is ClientBeatInterval as a duration.
 func (v *SwitchValues) ClientBeatIntervalDuration() time.Duration {
 	return time.Duration(v.ClientBeatInterval) * time.Millisecond
+}
+
+// PushCache is DefaultPushCacheMillis as a duration.
+func (v *SwitchValues) PushCache() time.Duration {
+	return time.Duration(v.DefaultPushCacheMillis) * time.Millisecond
 }
 
 // CanPush says whether clients of this kind and version are pushed to while

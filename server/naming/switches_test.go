@@ -2,6 +2,11 @@ package naming
 
 import (
 	"encoding/json"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,7 +47,7 @@ func TestSwitches_Set(t *testing.T) {
 		{"check", "false", func(v *SwitchValues) any { return v.HealthCheckEnabled }, false},
 		{"distro", "false", func(v *SwitchValues) any { return v.DistroEnabled }, false},
 		{"pushEnabled", "false", func(v *SwitchValues) any { return v.PushEnabled }, false},
-		{"disableAddIP", "True", func(v *SwitchValues) any { return v.DisableAddIP }, true},
+		{"disableAddIP", " True ", func(v *SwitchValues) any { return v.DisableAddIP }, true},
 		{"sendBeatOnly", "true", func(v *SwitchValues) any { return v.SendBeatOnly }, true},
 		{"lightBeatEnabled", "false", func(v *SwitchValues) any { return v.LightBeatEnabled }, false},
 		{"defaultInstanceEphemeral", "false", func(v *SwitchValues) any { return v.DefaultInstanceEphemeral }, false},
@@ -54,6 +59,7 @@ func TestSwitches_Set(t *testing.T) {
 		{"overriddenServerStatus", "READ_ONLY", func(v *SwitchValues) any { return v.OverriddenServerStatus }, status("READ_ONLY")},
 		{"limitedUrlMap", "/a?b=c:d:403,/e:500", func(v *SwitchValues) any { return v.LimitedURLMap }, map[string]int{"/a?b=c:d": 403, "/e": 500}},
 		{"masters", "a,b", func(v *SwitchValues) any { return v.Masters }, []string{"a", "b"}},
+		{"batch", `{"healthCheckEnabled":false}`, func(v *SwitchValues) any { return []any{v.HealthCheckEnabled, v.PushEnabled} }, []any{false, true}},
 		{"batch", `{"checkTimes":7}`, func(v *SwitchValues) any { return v.CheckTimes }, 7},
 		{"batch", `{"healthCheckWhiteList":["a"]}`, func(v *SwitchValues) any { return v.HealthCheckWhiteList }, []string{"a"}},
 		{"serverMode", "x", func(v *SwitchValues) any { return *v }, *defaultSwitches()},
@@ -70,6 +76,26 @@ func TestSwitches_Set(t *testing.T) {
 	}
 }
 
+// TestSwitches_AreDocumented holds the table of docs/compatibility.md to the
+// entries there are, and to values that they take.
+func TestSwitches_AreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/compatibility.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(text), "\n## Switches\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	var documented []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `([^`]+)` \\|").FindAllStringSubmatch(section, -1) {
+		entry, value := row[1], row[2]
+		documented = append(documented, entry)
+		s := NewSwitches()
+		require.NoError(t, s.Apply(entry, value), entry)
+		require.NotEqual(t, defaultSwitches(), s.Load(), "%s=%s changes something", entry, value)
+	}
+	known := slices.Concat(slices.Collect(maps.Keys(switchEntries)), slices.Collect(maps.Keys(periods)), []string{"batch"})
+	require.ElementsMatch(t, known, documented)
+}
+
 func TestSwitches_Cleared(t *testing.T) {
 	s := NewSwitches()
 	require.NoError(t, s.Apply("overriddenServerStatus", "DOWN"))
@@ -83,7 +109,12 @@ func TestSwitches_Cleared(t *testing.T) {
 func TestSwitches_WhatCannotBeChangesNothing(t *testing.T) {
 	for _, c := range []struct{ entry, value, why string }{
 		{"clientBeatInterval", "x", `For input string: "x"`},
-		{"clientBeatInterval", "0", "too small"},
+		{"clientBeatInterval", "999", "too small"},
+		{"clientBeatInterval", "86400001", "more than a day"},
+		{"pushCacheMillis", "9223372036854775807", "more than a day"},
+		{"distroServerExpiredMillis", "-1", "negative"},
+		{"check", "flase", "neither true nor false: flase"},
+		{"pushEnabled", "1", "neither true nor false"},
 		{"pushCacheMillis", "9999", "min cache time for http or tcp is too small(<10000)"},
 		{"defaultCacheMillis", "999", "min default cache time  is too small(<1000)"},
 		{"serviceStatusSynchronizationPeriodMillis", "4999", "too small"},
@@ -105,6 +136,12 @@ func TestSwitches_WhatCannotBeChangesNothing(t *testing.T) {
 		{"batch", `{"tcpHealthParams":{"min":1,"max":5000,"factor":0.5}}`, "min check time"},
 		{"batch", `{"httpHealthParams":{"min":500,"max":1,"factor":0.5}}`, "max check time"},
 		{"batch", `{"mysqlHealthParams":{"min":500,"max":5000,"factor":2}}`, "malformed factor"},
+		{"batch", `{"mysqlHealthParams":{"min":0,"max":0,"factor":0}}`, "min check time"},
+		{"batch", `{"tcpHealthParams":{"min":5000,"max":4000,"factor":0.5}}`, "less than the min check time"},
+		{"batch", `{"tcpHealthParams":{"min":500,"max":86400001,"factor":0.5}}`, "more than a day"},
+		{"batch", `{"checkTimes":0}`, "too small"},
+		{"batch", `{"distroThreshold":0}`, "zero or negative"},
+		{"batch", `{"serviceStatusSynchronizationPeriodMillis":1}`, "too small"},
 		{"batch", `{"clientBeatInterval":0}`, "too small"},
 		{"batch", `{"defaultCacheMillis":0}`, "too small"},
 		{"batch", `{"defaultPushCacheMillis":0}`, "too small"},

@@ -2,6 +2,8 @@ package naming
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,10 +51,13 @@ func (s *Switches) Restore(document []byte) error {
 func (v *SwitchValues) with(entry, value string) (*SwitchValues, error) {
 	changed := v.clone()
 	var err error
+	value = strings.TrimSpace(value)
 	if entry == "batch" {
 		err = changed.setBatch(value)
+	} else if p, ok := periods[entry]; ok {
+		err = p.set(changed, value)
 	} else if set, ok := switchEntries[entry]; ok {
-		err = set(changed, strings.TrimSpace(value))
+		err = set(changed, value)
 	}
 	return changed, err
 }
@@ -60,19 +65,6 @@ func (v *SwitchValues) with(entry, value string) (*SwitchValues, error) {
 type setSwitch func(v *SwitchValues, value string) error
 
 var switchEntries = map[string]setSwitch{
-	"clientBeatInterval":        number(func(v *SwitchValues) *int64 { return &v.ClientBeatInterval }, 1, "clientBeatInterval is too small(<1)"),
-	"distroServerExpiredMillis": number(func(v *SwitchValues) *int64 { return &v.DistroServerExpiredMillis }, 0, "distroServerExpiredMillis is negative"),
-	"pushCacheMillis": number(func(v *SwitchValues) *int64 { return &v.DefaultPushCacheMillis },
-		10000, "min cache time for http or tcp is too small(<10000)"),
-	"defaultCacheMillis": number(func(v *SwitchValues) *int64 { return &v.DefaultCacheMillis },
-		1000, "min default cache time  is too small(<1000)"),
-	"serviceStatusSynchronizationPeriodMillis": number(
-		func(v *SwitchValues) *int64 { return &v.ServiceStatusSynchronizationPeriodMillis },
-		5000, "serviceStatusSynchronizationPeriodMillis is too small(<5000)"),
-	"serverStatusSynchronizationPeriodMillis": number(
-		func(v *SwitchValues) *int64 { return &v.ServerStatusSynchronizationPeriodMillis },
-		1000, "serverStatusSynchronizationPeriodMillis is too small(<1000)"),
-
 	"check":                        boolean(func(v *SwitchValues) *bool { return &v.HealthCheckEnabled }),
 	"distro":                       boolean(func(v *SwitchValues) *bool { return &v.DistroEnabled }),
 	"pushEnabled":                  boolean(func(v *SwitchValues) *bool { return &v.PushEnabled }),
@@ -93,23 +85,71 @@ var switchEntries = map[string]setSwitch{
 	},
 }
 
-func number(field func(*SwitchValues) *int64, least int64, tooSmall string) setSwitch {
-	return func(v *SwitchValues, value string) error {
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil {
-			return badNumber(value)
-		}
-		if n < least {
-			return wire.BadRequest(tooSmall)
-		}
-		*field(v) = n
-		return nil
-	}
+// longest is the most milliseconds that a switch can say: a day, as for the times
+// of an instance ([wire.IntervalsFrom]).
+const longest = 86_400_000
+
+// period is a switch that is a number of milliseconds.
+type period struct {
+	field    func(*SwitchValues) *int64
+	least    int64
+	tooSmall string
 }
 
+// periods are those switches by their entry. An interval of beats has the bounds
+// that an instance's own has (server case SB-07): clients obey it to the letter.
+var periods = map[string]period{
+	"clientBeatInterval": {
+		func(v *SwitchValues) *int64 { return &v.ClientBeatInterval }, 1000, "clientBeatInterval is too small(<1000)",
+	},
+	"distroServerExpiredMillis": {
+		func(v *SwitchValues) *int64 { return &v.DistroServerExpiredMillis }, 0, "distroServerExpiredMillis is negative",
+	},
+	"pushCacheMillis": {
+		func(v *SwitchValues) *int64 { return &v.DefaultPushCacheMillis },
+		10000, "min cache time for http or tcp is too small(<10000)",
+	},
+	"defaultCacheMillis": {
+		func(v *SwitchValues) *int64 { return &v.DefaultCacheMillis }, 1000, "min default cache time  is too small(<1000)",
+	},
+	"serviceStatusSynchronizationPeriodMillis": {
+		func(v *SwitchValues) *int64 { return &v.ServiceStatusSynchronizationPeriodMillis },
+		5000, "serviceStatusSynchronizationPeriodMillis is too small(<5000)",
+	},
+	"serverStatusSynchronizationPeriodMillis": {
+		func(v *SwitchValues) *int64 { return &v.ServerStatusSynchronizationPeriodMillis },
+		1000, "serverStatusSynchronizationPeriodMillis is too small(<1000)",
+	},
+}
+
+func (p period) set(v *SwitchValues, value string) error {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return badNumber(value)
+	}
+	*p.field(v) = n
+	return p.check(v)
+}
+
+func (p period) check(v *SwitchValues) error {
+	switch n := *p.field(v); {
+	case n < p.least:
+		return wire.BadRequest(p.tooSmall)
+	case n > longest:
+		return wire.BadRequestf("more than a day: %d ms", n)
+	}
+	return nil
+}
+
+// boolean takes true and false in any case and nothing else: a typing error must
+// not switch health checks off.
 func boolean(field func(*SwitchValues) *bool) setSwitch {
 	return func(v *SwitchValues, value string) error {
-		*field(v) = strings.EqualFold(value, "true")
+		on := strings.EqualFold(value, "true")
+		if !on && !strings.EqualFold(value, "false") {
+			return wire.BadRequestf("neither true nor false: %s", wire.Excerpt(value))
+		}
+		*field(v) = on
 		return nil
 	}
 }
@@ -125,22 +165,30 @@ func (v *SwitchValues) setCheckTimes(value string) error {
 	if err != nil {
 		return badNumber(value)
 	}
-	if n < 1 {
+	v.CheckTimes = int(n)
+	return v.checkCheckTimes()
+}
+
+func (v *SwitchValues) checkCheckTimes() error {
+	if v.CheckTimes < 1 {
 		return wire.BadRequest("healthCheckTimes is too small(<1)")
 	}
-	v.CheckTimes = int(n)
 	return nil
 }
 
 func (v *SwitchValues) setDistroThreshold(value string) error {
 	f, err := strconv.ParseFloat(value, 64)
-	switch {
-	case err != nil:
+	if err != nil {
 		return badNumber(value)
-	case !(f > 0) || f > 1e9:
-		return wire.BadRequest("distroThreshold can not be zero or negative")
 	}
 	v.DistroThreshold = wire.Float(f)
+	return v.checkDistroThreshold()
+}
+
+func (v *SwitchValues) checkDistroThreshold() error {
+	if f := v.DistroThreshold; !(f > 0) || f > 1e9 {
+		return wire.BadRequest("distroThreshold can not be zero or negative")
+	}
 	return nil
 }
 
@@ -213,26 +261,26 @@ func (v *SwitchValues) setBatch(value string) error {
 	if err := json.Unmarshal([]byte(value), v); err != nil {
 		return wire.BadRequestf("switch object incorrect: %s", wire.ExplainJSON(err))
 	}
-	for _, p := range []HealthParams{v.HTTPHealthParams, v.TCPHealthParams} {
-		switch {
-		case p.Min < 500:
-			return wire.BadRequest("min check time for http or tcp is too small(<500)")
-		case p.Max < 3000:
-			return wire.BadRequest("max check time for http or tcp is too small(<3000)")
-		}
-	}
+	return v.check()
+}
+
+// check holds a whole object to what the single entries demand.
+func (v *SwitchValues) check() error {
 	for _, p := range []HealthParams{v.HTTPHealthParams, v.TCPHealthParams, v.MySQLHealthParams} {
-		if p.Factor < 0 || p.Factor > 1 {
-			return wire.BadRequest("malformed factor")
+		if err := p.check(); err != nil {
+			return err
 		}
 	}
-	switch {
-	case v.ClientBeatInterval < 1:
-		return wire.BadRequest("clientBeatInterval is too small(<1)")
-	case v.DefaultPushCacheMillis < 10000:
-		return wire.BadRequest("min cache time for http or tcp is too small(<10000)")
-	case v.DefaultCacheMillis < 1000:
-		return wire.BadRequest("min default cache time  is too small(<1000)")
+	for _, entry := range slices.Sorted(maps.Keys(periods)) { // the same complaint everywhere
+		if err := periods[entry].check(v); err != nil {
+			return err
+		}
+	}
+	if err := v.checkCheckTimes(); err != nil {
+		return err
+	}
+	if err := v.checkDistroThreshold(); err != nil {
+		return err
 	}
 	for _, version := range []string{
 		v.PushGoVersion, v.PushJavaVersion, v.PushPythonVersion, v.PushCVersion, v.PushCSharpVersion,
@@ -248,6 +296,22 @@ func (v *SwitchValues) setBatch(value string) error {
 	}
 	if v.OverriddenServerStatus != nil {
 		return v.setStatus(*v.OverriddenServerStatus)
+	}
+	return nil
+}
+
+// check wants an interval that is neither nothing nor backwards: what is always
+// due would be probed without a pause.
+func (p HealthParams) check() error {
+	switch {
+	case p.Min < 500:
+		return wire.BadRequest("min check time for http or tcp is too small(<500)")
+	case p.Max < 3000:
+		return wire.BadRequest("max check time for http or tcp is too small(<3000)")
+	case p.Max > longest || p.Min > p.Max:
+		return wire.BadRequest("max check time is more than a day, or less than the min check time")
+	case p.Factor < 0 || p.Factor > 1:
+		return wire.BadRequest("malformed factor")
 	}
 	return nil
 }

@@ -195,7 +195,7 @@ func (c Checker) MarshalJSON() ([]byte, error) {
 	case MySQL:
 		j.User, j.Pwd, j.Cmd = &c.User, &c.Password, &c.Command
 	}
-	return json.Marshal(j)
+	return wire.Marshal(j)
 }
 
 // UnmarshalJSON implements json.Unmarshaler by [ParseChecker].

@@ -117,9 +117,10 @@ func (s *Server) drop(c *client, now time.Time) {
 
 // expire ends the subscriptions nobody asked for any more.
 func (s *Server) expire(now time.Time) {
+	life := s.o.life()
 	for {
 		sub, ok := s.table.alive.front()
-		if !ok || now.Sub(sub.seen) < subscriptionTTL {
+		if !ok || now.Sub(sub.seen) < life {
 			break
 		}
 		s.forget(sub)

@@ -19,10 +19,17 @@ const (
 	// maxSends is how often the same bytes are sent at most.
 	maxSends = 2
 
-	// subscriptionTTL is how long a subscription lives without another list
+	// minLife is how long a subscription lives at least without another list
 	// request. Nacos drops it after 10 s, which is also the interval at which Java
 	// clients ask, so that they fall off the edge now and then.
-	subscriptionTTL = 65 * time.Second
+	minLife = 65 * time.Second
+
+	// maxLife is how long it lives at most, whatever clients are told.
+	maxLife = time.Hour
+
+	// lifeMargin is what a subscription lives longer than the time after which its
+	// client is to ask again.
+	lifeMargin = 5 * time.Second
 
 	// maxShapes bounds how many different answers a round encodes for one service.
 	maxShapes = 256
@@ -62,6 +69,10 @@ type Options struct {
 	// Registerer gets the metrics; nil registers none.
 	Registerer prometheus.Registerer
 
+	// PollInterval is after how long clients that are pushed to are told to ask
+	// again at the moment; a subscription lives a little longer than that, and 65 s
+	// to an hour. It must not block. nil is always 65 s.
+	PollInterval func() time.Duration
 	// Window is the time after a round in which further changes of that service
 	// are gathered for the next one. The default is 500 ms.
 	Window time.Duration
@@ -85,6 +96,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.PollInterval == nil {
+		o.PollInterval = func() time.Duration { return 0 }
+	}
 	if o.Window <= 0 {
 		o.Window = 500 * time.Millisecond
 	}
@@ -98,4 +112,9 @@ func (o Options) withDefaults() (Options, error) {
 		o.RatePerHost = 200
 	}
 	return o, nil
+}
+
+// life is how long a subscription lives without another list request.
+func (o *Options) life() time.Duration {
+	return min(max(o.PollInterval(), minLife-lifeMargin), maxLife-lifeMargin) + lifeMargin
 }

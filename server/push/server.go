@@ -151,7 +151,7 @@ func (s *Server) untilNext() time.Duration {
 		earlier(d.due)
 	}
 	if sub, ok := s.table.alive.front(); ok {
-		earlier(sub.seen.Add(subscriptionTTL))
+		earlier(sub.seen.Add(s.o.life()))
 	}
 	return max(next.Sub(now), 0)
 }

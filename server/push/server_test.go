@@ -252,6 +252,27 @@ func TestSubscription_LivesAMinuteWithoutAPoll(t *testing.T) {
 	})
 }
 
+func TestSubscription_LivesUntilItsClientIsToAskAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		interval := 10 * time.Second
+		s := start(t, newNetwork(), (&state{}).answer, func(o *Options) {
+			o.PollInterval = func() time.Duration { return interval }
+		})
+		lives := func(at time.Duration) {
+			subscribe(t, s, "svc", one)
+			time.Sleep(at - time.Second)
+			require.Len(t, s.Subscribers(func(wire.ServiceKey) bool { return true }), 1)
+			time.Sleep(2 * time.Second)
+			require.Empty(t, s.Subscribers(func(wire.ServiceKey) bool { return true }))
+		}
+		lives(65 * time.Second)
+		interval = 5 * time.Minute
+		lives(5*time.Minute + 5*time.Second)
+		interval = 24 * time.Hour
+		lives(time.Hour)
+	})
+}
+
 func TestRound_EncodesOncePerShape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, st := newNetwork(), &state{}
