@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -93,6 +94,7 @@ func New(o Options) (*Client, error) {
 	}
 	if o.Disk.Failover {
 		c.failover = newFailover(o)
+		o.Logger.Info("the failover switch is looked for", slog.String("folder", c.failover.dir))
 		c.checkFailover()
 		c.run(c.watchFailover)
 	}
