@@ -89,6 +89,7 @@ func (s *settings) loadBalancerOptions() loadbalance.Options {
 	d := &s.nacos.Discovery
 	return loadbalance.Options{
 		Properties: s.loadbalancer, Stages: s.stages, Cluster: d.ClusterName, Zone: d.Metadata["zone"], InstanceID: s.instanceID(),
+		IPType: d.IPType,
 	}
 }
 

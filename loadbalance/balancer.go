@@ -39,6 +39,10 @@ type Options struct {
 	// Zone is the caller's own zone where the properties name none, such as that of
 	// its registration's metadata; "" is Cluster (client rule D-R13).
 	Zone string
+	// IPType is the kind of addresses by which instances are called where the
+	// properties name none: [IPTypeV4], [IPTypeV6], or "" for what each instance is
+	// registered with.
+	IPType string
 	// InstanceID stands for the caller when a subset is drawn for it and the
 	// properties name none; "" is a random one.
 	InstanceID string
@@ -89,6 +93,7 @@ type LoadBalancer struct {
 	custom     []Stage
 	lifecycles []Lifecycle
 	instanceID string
+	ipType     string
 	rand       Rand
 	directory  directory
 	log        *slog.Logger
@@ -115,12 +120,16 @@ func New(o Options) (*LoadBalancer, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	ipType, ok := parseIPType(o.IPType)
+	if !ok {
+		return nil, fmt.Errorf("load balancer options: IP type %q is neither %s nor %s", o.IPType, IPTypeV4, IPTypeV6)
+	}
 	if o.InstanceID == "" {
 		o.InstanceID = uuid.NewString()
 	}
 	l := &LoadBalancer{
 		discovery: o.Discovery, policy: o.Policy, filters: o.Filters, custom: o.Stages,
-		lifecycles: o.Lifecycles, instanceID: o.InstanceID,
+		lifecycles: o.Lifecycles, instanceID: o.InstanceID, ipType: ipType,
 		rand: orDefault(o.Rand), directory: directory{discovery: o.Discovery}, log: o.Logger,
 		epoch: time.Now(), probes: make(chan struct{}, maxProbes),
 	}

@@ -43,6 +43,7 @@ type settings struct {
 	call         callSettings
 
 	// What follows is for working out a view.
+	ipType     string
 	properties Properties
 	chain      []string
 	stages     []Stage // without the first, usable
@@ -62,6 +63,12 @@ func (l *LoadBalancer) compile(c *config, id registry.ServiceID) (*settings, err
 	set := &settings{config: c, properties: p, chain: names, call: newCallSettings(p)}
 	if set.policy, err = l.policyOf(p); err != nil {
 		return nil, err
+	}
+	set.ipType = l.ipTypeOf(&p)
+	if set.ipType != "" && !slices.Contains(names, StageIPType) {
+		// Before everything else that chooses: what cannot be reached is no choice.
+		names = slices.Insert(names, 1, StageIPType)
+		set.chain = names
 	}
 	_, own := set.policy.(CandidatePolicy)
 	set.foreign = !own
@@ -102,6 +109,8 @@ func (l *LoadBalancer) policyOf(p Properties) (Policy, error) {
 func (l *LoadBalancer) stage(name string, set *settings, id registry.ServiceID) Stage {
 	p := &set.properties
 	switch name {
+	case StageIPType:
+		return ipStage(set.ipType)
 	case StageHealthCheck:
 		set.health = newHealthSettings(p.HealthCheck, id)
 		return healthStage(set.health, l.failedOpen)

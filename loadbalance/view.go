@@ -232,7 +232,7 @@ func (s *state) build(set *settings, snapshot *discovery.Snapshot) *view {
 	known := make([]*registry.Instance, len(snapshot.Instances))
 	endpoints := make([]*endpoint, len(known))
 	for n := range snapshot.Instances {
-		known[n] = &snapshot.Instances[n]
+		known[n] = Reached(&snapshot.Instances[n], set.ipType)
 	}
 	s.adopt(known, endpoints, b.now)
 	if set.foreign {
