@@ -60,7 +60,7 @@ func (s *settings) disk() (discovery.Disk, error) {
 	disk := discovery.Disk{Dir: d.CacheDir, LoadAtStart: d.LoadCacheAtStart, MaxAge: d.SnapshotMaxAge, Failover: d.Failover}
 	var err error
 	if disk.Dir == "" && (disk.LoadAtStart || disk.Failover) {
-		disk.Dir, err = discovery.DefaultDir(d.Namespace)
+		disk.Dir, err = discovery.DefaultDir(d.Namespace, s.nacos.addresses()...)
 	}
 	return disk, err
 }
@@ -89,6 +89,7 @@ func (s *settings) loadBalancerOptions() loadbalance.Options {
 	d := &s.nacos.Discovery
 	return loadbalance.Options{
 		Properties: s.loadbalancer, Stages: s.stages, Cluster: d.ClusterName, Zone: d.Metadata["zone"], InstanceID: s.instanceID(),
+		IPType: d.IPType,
 	}
 }
 

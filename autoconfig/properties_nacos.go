@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -93,7 +94,8 @@ type NacosDiscoveryProperties struct {
 	// while the registry cannot be asked, off.
 	LoadCacheAtStart bool `mapstructure:"naming-load-cache-at-start"`
 	// CacheDir is the folder of the files, which are written when it is set; "" is
-	// nacos/naming/<namespace> in the user's cache folder, when the files are needed.
+	// nacos/naming/<namespace>-<hash> in the user's cache folder, when the files are
+	// needed, where the hash is of the registry's addresses at the start.
 	CacheDir string `mapstructure:"naming-cache-dir"`
 	// SnapshotMaxAge is how old a file may be that is used without failure
 	// tolerance, 24h.
@@ -268,6 +270,15 @@ func (p *NacosProperties) login() (username, password string) {
 		return p.Discovery.Username, p.Discovery.Password
 	}
 	return p.Username, p.Password
+}
+
+// addresses are what tells one registry from another.
+func (p *NacosProperties) addresses() []string {
+	if endpoint := p.Discovery.Endpoint; endpoint != "" {
+		return []string{endpoint, strconv.Itoa(p.Discovery.EndpointPort)}
+	}
+	servers, _ := p.servers()
+	return servers
 }
 
 // describe names the registry for log lines.

@@ -69,10 +69,15 @@ cloud.nacos.discovery:
 func TestProperties_ListsAreKeptInFilesOnlyForAReason(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "/cache")
 	t.Setenv("HOME", "/home/ann")
-	usual, err := discovery.DefaultDir("n")
-	require.NoError(t, err)
+	usual := func(addresses ...string) string {
+		dir, err := discovery.DefaultDir("n", addresses...)
+		require.NoError(t, err)
+		return dir
+	}
 	for text, want := range map[string]string{
-		"": "", "naming-load-cache-at-start: true": usual, "failover-enabled: true": usual, "naming-cache-dir: /mine": "/mine",
+		"": "", "naming-load-cache-at-start: true": usual("127.0.0.1:8848"), "failover-enabled: true": usual("127.0.0.1:8848"),
+		"failover-enabled: true, server-addr: 'b,a'": usual("a", "b"), "failover-enabled: true, endpoint: a": usual("a", "8080"),
+		"naming-cache-dir: /mine": "/mine",
 	} {
 		s, _ := readSettings(t, quiet+"cloud.nacos.discovery.namespace: n\ncloud.nacos.discovery: { "+text+" }\n")
 		disk, err := s.disk()

@@ -3,11 +3,9 @@ package discovery
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -20,18 +18,6 @@ const (
 	// maxFileSize is more than any list; a larger file is no list.
 	maxFileSize = 64 << 20
 )
-
-// DefaultDir returns where the lists of a namespace belong: the folder
-// nacos/naming/<namespace> in the user's cache folder; "" is "public". It fails
-// where the user has no cache folder.
-func DefaultDir(namespace string) (string, error) {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("find the folder for the lists of services: %w", err)
-	}
-	id := registry.ServiceID{Namespace: namespace}.Normalize()
-	return filepath.Join(base, "nacos", "naming", url.QueryEscape(id.Namespace)), nil
-}
 
 // savedList is a list of the disk.
 type savedList struct {
@@ -60,6 +46,7 @@ func newDisk(o Options, count func(outcome string)) *disk {
 		count: count, sums: make(map[registry.ServiceID]string),
 	}
 	d.changes = newFollower(d.save, true)
+	d.sweep(time.Now())
 	return d
 }
 
@@ -184,7 +171,7 @@ func replaceFile(path string, text []byte) (err error) {
 	if err := os.MkdirAll(dir, dirMode); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".list-*.tmp") // of mode 0600
+	f, err := os.CreateTemp(dir, leftover) // of mode 0600
 	if err != nil {
 		return err
 	}

@@ -314,12 +314,48 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-func TestDefaultDir(t *testing.T) {
+func TestDefaultDir_RegistriesDoNotMix(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "/cache")
-	dir, err := discovery.DefaultDir("")
-	require.NoError(t, err)
-	require.True(t, strings.HasSuffix(filepath.ToSlash(dir), "nacos/naming/public"), dir)
-	dir, err = discovery.DefaultDir("../x")
-	require.NoError(t, err)
-	require.NotContains(t, filepath.ToSlash(dir), "../", "a namespace is not a path")
+	dir := func(namespace string, addresses ...string) string {
+		dir, err := discovery.DefaultDir(namespace, addresses...)
+		require.NoError(t, err)
+		require.Equal(t, "naming", filepath.Base(filepath.Dir(dir)), dir)
+		return dir
+	}
+	one := dir("dev", "nacos-1:8848", "nacos-2:8848")
+	require.Equal(t, one, dir("dev", " NACOS-2:8848/", "nacos-1:8848", "nacos-1:8848"), "order, case and repetition do not count")
+	for _, other := range []string{
+		dir("dev", "nacos-1:8848"), dir("dev", "nacos-1:8848", "nacos-3:8848"), dir("test", "nacos-1:8848", "nacos-2:8848"), dir("dev"),
+	} {
+		require.NotEqual(t, one, other)
+	}
+	for _, namespace := range []string{"..", ".", "a/b", strings.Repeat("n", 300)} {
+		require.LessOrEqual(t, len(filepath.Base(dir(namespace, "x"))), 255)
+	}
+}
+
+// A process that is killed while it writes leaves its unfinished file.
+func TestCR2_LeftoversOfAKilledProcessAreRemoved(t *testing.T) {
+	root := t.TempDir()
+	at := func(name string, age time.Duration) string {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
+		then := time.Now().Add(-age)
+		require.NoError(t, os.Chtimes(path, then, then))
+		return path
+	}
+	old := at("lists/.list-1.tmp", 2*time.Hour)
+	kept := []string{
+		at("lists/.list-2.tmp", time.Minute), // another process is at it
+		at("lists/"+ordersFile, 48*time.Hour), at("lists/mine.tmp", 48*time.Hour),
+		at("other/.list-1.tmp", 48*time.Hour), at("lists/below/.list-1.tmp", 48*time.Hour),
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(root, "lists/.list-3.tmp"), 0o700))
+	require.NoError(t, onDisk(t, filepath.Join(root, "lists"), newFake(inst(1))).Close())
+	require.NoFileExists(t, old)
+	for _, path := range kept {
+		require.FileExists(t, path)
+	}
+	require.DirExists(t, filepath.Join(root, "lists/.list-3.tmp"))
 }

@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -166,5 +167,94 @@ func TestFailover_OffReadsNothing(t *testing.T) {
 		c := onDisk(t, o.dir, newFake(inst(1)))
 		require.Equal(t, []string{inst(1).IP}, addresses(snapshot(t, c)))
 		require.False(t, c.State().Failover)
+	})
+}
+
+// Two files for one service do not take turns.
+func TestFailover_TheFirstFileOfAServiceCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logBuffer
+		o := newOperator(t)
+		o.write("b.json", byHand)
+		o.write("a.json", strings.Replace(byHand, "192.0.2.9", "192.0.2.8", 1))
+		o.write("c.json", strings.Replace(byHand, "192.0.2.9", "192.0.2.7", 1))
+		o.turn("1")
+		c := o.client(newFake(inst(1)), func(p *discovery.Options) { p.Logger = log.logger() })
+		e, _ := subscribe(t, c)
+		for range 20 {
+			after(discovery.FailoverCheck)
+			require.Equal(t, []string{"192.0.2.8"}, addresses(snapshot(t, c)))
+		}
+		require.Len(t, e.all(), 1)
+		const warning = "two failover lists are for one service"
+		require.Equal(t, 2, strings.Count(log.String(), warning), "one line for each that is ignored")
+		require.Contains(t, log.String(), "file=a.json ignored=b.json")
+		require.Contains(t, log.String(), "file=a.json ignored=c.json")
+
+		require.NoError(t, os.Remove(filepath.Join(o.dir, discovery.FailoverDir, "a.json")))
+		after(discovery.FailoverCheck)
+		require.Equal(t, []string{"192.0.2.9"}, addresses(snapshot(t, c)))
+		require.Contains(t, log.String(), "file=b.json ignored=c.json")
+		require.Equal(t, 3, strings.Count(log.String(), warning))
+	})
+}
+
+// What the first line of the switch says, as editors of all systems write it.
+func TestFailover_TheSwitch(t *testing.T) {
+	for text, on := range map[string]bool{
+		"1": true, "1\n": true, "1\r\n": true, " 1 \r\nsince Monday\r\n": true,
+		"": false, "\n": false, "\n1": false, "0": false, "0\r\n1": false, "11": false, "true": false, "\x00": false,
+	} {
+		t.Run(text, func(t *testing.T) {
+			o := newOperator(t)
+			o.turn(text)
+			require.Equal(t, on, o.client(newFake()).State().Failover)
+		})
+	}
+}
+
+// As a mounted configuration has it: a link to a link to what is replaced.
+func TestFailover_FilesBehindLinksMayChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOperator(t)
+		dir := filepath.Join(o.dir, discovery.FailoverDir)
+		mount := func(version, text string) {
+			require.NoError(t, os.Mkdir(filepath.Join(dir, version), 0o700))
+			o.write(filepath.Join(version, "orders.json"), text)
+			require.NoError(t, os.Symlink(version, filepath.Join(dir, "next")))
+			require.NoError(t, os.Rename(filepath.Join(dir, "next"), filepath.Join(dir, "data")))
+		}
+		mount("one", byHand)
+		require.NoError(t, os.Symlink("data/orders.json", filepath.Join(dir, "orders.json")))
+		o.turn("1")
+		c := o.client(newFake(inst(1)))
+		require.Equal(t, []string{"192.0.2.9"}, addresses(snapshot(t, c)))
+		after(time.Minute)
+		mount("two", strings.Replace(byHand, "192.0.2.9", "192.0.2.8", 1))
+		after(discovery.FailoverCheck)
+		require.Equal(t, []string{"192.0.2.8"}, addresses(snapshot(t, c)))
+	})
+}
+
+// What cannot be read for the moment is no reason to give up what is in force.
+func TestFailover_StaysWhileNothingCanBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logBuffer
+		o := newOperator(t)
+		o.write("orders.json", byHand)
+		o.turn("1")
+		c := o.client(newFake(inst(1)), func(p *discovery.Options) { p.Logger = log.logger() })
+		dir, aside := filepath.Join(o.dir, discovery.FailoverDir), filepath.Join(o.dir, "aside")
+		// A folder that is a file, and a switch that is a folder, cannot be read by
+		// anyone, root included.
+		require.NoError(t, os.Rename(dir, aside))
+		require.NoError(t, os.WriteFile(dir, nil, 0o600))
+		after(10 * discovery.FailoverCheck)
+		require.Equal(t, []string{"192.0.2.9"}, addresses(snapshot(t, c)))
+		require.Equal(t, 2, strings.Count(log.String(), "cannot be read"), "said once of the switch and once of the folder")
+
+		require.NoError(t, os.Remove(dir))
+		after(discovery.FailoverCheck)
+		require.Equal(t, []string{inst(1).IP}, addresses(snapshot(t, c)), "a switch that is gone is off")
 	})
 }

@@ -138,8 +138,13 @@ func fileName(own string, id registry.ServiceID) string {
 	if id.Namespace != own {
 		name = url.QueryEscape(id.Namespace) + groupSeparator + name
 	}
-	if len(name) > maxFileName {
-		name = name[:maxFileName-64] + sum([]byte(name))
+	return shorten(name) + fileSuffix
+}
+
+// shorten has a name that is too long for a file end in a hash of it.
+func shorten(name string) string {
+	if len(name) <= maxFileName {
+		return name
 	}
-	return name + fileSuffix
+	return name[:maxFileName-64] + sum([]byte(name))
 }

@@ -39,6 +39,10 @@ type Options struct {
 	// Zone is the caller's own zone where the properties name none, such as that of
 	// its registration's metadata; "" is Cluster (client rule D-R13).
 	Zone string
+	// IPType is the kind of addresses by which instances are called where the
+	// properties name none: [IPTypeV4], [IPTypeV6], or "" for what each instance is
+	// registered with.
+	IPType string
 	// InstanceID stands for the caller when a subset is drawn for it and the
 	// properties name none; "" is a random one.
 	InstanceID string
@@ -73,12 +77,23 @@ type Options struct {
 // of its own but for the probes of the stage health-check. All methods are safe
 // for concurrent use.
 type LoadBalancer struct {
-	discovery  *discovery.Client
+	// What each choice needs stands together: between two calls, others have used
+	// the processor's caches.
+	discovery *discovery.Client
+	config    atomic.Pointer[config]
+	services  states
+	closed    atomic.Bool
+	// configured says that properties were given, so that they decide what
+	// [TransportOptions] would otherwise.
+	configured atomic.Bool
+	requests   sync.Pool // of *Request
+
 	policy     Policy // nil: by configuration
 	filters    []Filter
 	custom     []Stage
 	lifecycles []Lifecycle
 	instanceID string
+	ipType     string
 	rand       Rand
 	directory  directory
 	log        *slog.Logger
@@ -86,15 +101,7 @@ type LoadBalancer struct {
 	stats      *statistics
 	probes     chan struct{} // one place for each probe under way
 
-	config atomic.Pointer[config]
-	// configured says that properties were given, so that they decide what
-	// [TransportOptions] would otherwise.
-	configured    atomic.Bool
 	reconfiguring sync.Mutex
-
-	closed   atomic.Bool
-	services states
-	requests sync.Pool // of *Request
 
 	// life ends with the balancer. mu orders starting and closing.
 	life   context.Context
@@ -113,12 +120,16 @@ func New(o Options) (*LoadBalancer, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	ipType, ok := parseIPType(o.IPType)
+	if !ok {
+		return nil, fmt.Errorf("load balancer options: IP type %q is neither %s nor %s", o.IPType, IPTypeV4, IPTypeV6)
+	}
 	if o.InstanceID == "" {
 		o.InstanceID = uuid.NewString()
 	}
 	l := &LoadBalancer{
 		discovery: o.Discovery, policy: o.Policy, filters: o.Filters, custom: o.Stages,
-		lifecycles: o.Lifecycles, instanceID: o.InstanceID,
+		lifecycles: o.Lifecycles, instanceID: o.InstanceID, ipType: ipType,
 		rand: orDefault(o.Rand), directory: directory{discovery: o.Discovery}, log: o.Logger,
 		epoch: time.Now(), probes: make(chan struct{}, maxProbes),
 	}
@@ -161,7 +172,8 @@ func (l *LoadBalancer) load(ctx context.Context, names []string) {
 	var wg sync.WaitGroup
 	for _, name := range names {
 		wg.Go(func() {
-			if _, _, err := l.look(ctx, l.ID(name).Normalize()); err != nil {
+			id := l.ID(name).Normalize()
+			if _, _, err := l.look(ctx, l.services.get(id), id); err != nil {
 				l.log.Warn("service not loaded eagerly, its first call will try again",
 					slog.String("service", name), slog.Any("error", err))
 			}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -57,12 +58,16 @@ func (k HashKey) of(r *Request) string {
 
 // ConsistentHash sends calls with equal keys to the same instance, in proportion
 // to the weights over all keys. When an instance comes or goes, only the keys
-// that it gets or had move. Calls without the key go by [WeightedRandom]. It
-// looks at all instances for each call. A nil rand is math/rand/v2's.
+// that it gets or had move. Calls without the key go by [WeightedRandom]. A nil
+// rand is math/rand/v2's.
 //
-// Every instance draws a number from its own hash and the key's, and the highest
-// wins (rendezvous hashing), so there is no table to rebuild and the second best
-// is there when the best was tried already.
+// Keys fall into 65,536 slots, whatever the instances are. In each slot every
+// instance draws a number from its own hash and the slot's, and the highest wins
+// (rendezvous hashing): nothing else than the instance decides about it, and the
+// second best is there when the best was tried already. Who wins a slot is worked
+// out when the first call wants it and remembered as long as the list lasts. An
+// instance's share comes out within a few percent of itself for a hundred
+// instances, and within an eighth for a thousand.
 func ConsistentHash(key HashKey, rand Rand) Policy {
 	return consistentHashPolicy{key, weightedRandomPolicy{orDefault(rand)}}
 }
@@ -103,12 +108,24 @@ func hashOf(i *registry.Instance) uint64 {
 	return d.Sum64()
 }
 
+// The slots of a key's hash: pageBits choose a page and slotBits a slot in it.
+const (
+	pageBits = 8
+	slotBits = 8
+)
+
+// slotPage holds the owners of slots: the candidate's index and one more, 0 while
+// nobody wanted to know.
+type slotPage [1 << slotBits]atomic.Int32
+
 type consistentHashPicker struct {
 	key        HashKey
 	without    Picker
 	candidates []Candidate
 	hashes     []uint64
 	equal      bool // all weights are
+	// pages are made when they are wanted: a list may be gone before most are.
+	pages [1 << pageBits]atomic.Pointer[slotPage]
 }
 
 func (p *consistentHashPicker) Pick(r *Request) (Result, error) {
@@ -116,33 +133,52 @@ func (p *consistentHashPicker) Pick(r *Request) (Result, error) {
 	if key == "" {
 		return p.without.Pick(r)
 	}
-	hash := xxhash.Sum64String(key)
-	best := p.best(hash, r)
-	if best < 0 {
-		best = p.best(hash, &Request{})
+	slot := xxhash.Sum64String(key) >> (64 - pageBits - slotBits)
+	if len(r.Tried) > 0 {
+		if best := p.best(slot, r.wasTried); best >= 0 {
+			return p.candidates[best].result(), nil
+		}
 	}
-	return p.candidates[best].result(), nil
+	return p.candidates[p.owner(slot)].result(), nil
 }
 
-// best returns the index with the highest number; below 0 when all were tried.
-func (p *consistentHashPicker) best(key uint64, r *Request) int {
+// owner returns who has a slot.
+func (p *consistentHashPicker) owner(slot uint64) int {
+	page := p.pages[slot>>slotBits].Load()
+	if page == nil {
+		page = new(slotPage)
+		if !p.pages[slot>>slotBits].CompareAndSwap(nil, page) {
+			page = p.pages[slot>>slotBits].Load()
+		}
+	}
+	at := &page[slot%(1<<slotBits)]
+	if owner := at.Load(); owner > 0 {
+		return int(owner - 1)
+	}
+	best := p.best(slot, nil)
+	at.Store(int32(best + 1))
+	return best
+}
+
+// best returns the index with the highest number in a slot among those that are
+// not to be left out; below 0 when all are.
+func (p *consistentHashPicker) best(slot uint64, out func(*registry.Instance) bool) int {
 	best, top, highest := -1, 0.0, uint64(0)
+	key := mix(slot)
 	for n, h := range p.hashes {
 		drawn := mix(h ^ key)
-		if best >= 0 && p.equal && drawn <= highest {
-			continue
-		}
 		score := 0.0
-		if !p.equal {
-			score = weightedScore(drawn, p.candidates[n].Weight)
-			if best >= 0 && score <= top {
+		switch {
+		case !p.equal:
+			if score = weightedScore(drawn, p.candidates[n].Weight); best >= 0 && score <= top {
 				continue
 			}
-		}
-		if len(r.Tried) > 0 && r.wasTried(p.candidates[n].Instance) {
+		case best >= 0 && drawn <= highest:
 			continue
 		}
-		best, top, highest = n, score, drawn
+		if out == nil || !out(p.candidates[n].Instance) {
+			best, top, highest = n, score, drawn
+		}
 	}
 	return best
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -205,4 +206,85 @@ func TestDR2_P2CAvoidsSlowBusyAndFailing(t *testing.T) {
 		}
 	}
 	require.Less(t, len(busy), 20)
+}
+
+// A newcomer takes its share from everybody, and nobody gives to anybody else.
+func TestDR2_ConsistentHashSharesAmongMany(t *testing.T) {
+	list := weighted(make([]float64, 101)...)
+	for n, i := range list {
+		i.Weight = float64(1 + n%2)
+	}
+	const keys = 20_000
+	before, after := placed(t, list[:100], keys), placed(t, list, keys)
+	counts, moved := map[int]float64{}, 0.0
+	for key, port := range before {
+		counts[port]++
+		if after[key] != port {
+			require.Equal(t, 101, after[key], "key %d moved from %d", key, port)
+			moved++
+		}
+	}
+	for n, i := range list[:100] {
+		require.InDelta(t, i.Weight/150*keys, counts[n+1], 0.4*i.Weight/150*keys)
+	}
+	require.InDelta(t, keys/151.0, moved, 0.4*keys/151)
+}
+
+// Whoever asks first works a slot out, and everybody is told the same.
+func TestDR2_ConsistentHashIsTheSameForAll(t *testing.T) {
+	list := weighted(make([]float64, 20)...)
+	for _, i := range list {
+		i.Weight = 1
+	}
+	p := hashed(t, "header:User").Build(list)
+	want := placed(t, list, 2000)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for key := range 2000 {
+				r, err := p.Pick(&loadbalance.Request{Header: http.Header{"User": {fmt.Sprint("user-", key)}}})
+				if err != nil || r.Instance.Port != want[key] {
+					t.Errorf("key %d leads to %v", key, r.Instance)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// BenchmarkConsistentHash picks for 10,000 users in turn, and for a list that has
+// just changed. Its budget is 100 ns and no allocation once the users were there.
+func BenchmarkConsistentHash(b *testing.B) {
+	requests := make([]*loadbalance.Request, 10_000)
+	for n := range requests {
+		requests[n] = &loadbalance.Request{Header: http.Header{"User": {fmt.Sprint("user-", n)}}}
+	}
+	for _, n := range []int{3, 100, 10_000} {
+		list := weighted(make([]float64, n)...)
+		for _, i := range list {
+			i.Weight = 1
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			picker := hashed(b, "header:User").Build(list)
+			for _, r := range requests {
+				_, _ = picker.Pick(r)
+			}
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				if _, err := picker.Pick(requests[n%len(requests)]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprint(n, " changed"), func(b *testing.B) {
+			p := hashed(b, "header:User")
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				picker := p.Build(list)
+				if _, err := picker.Pick(requests[n%len(requests)]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

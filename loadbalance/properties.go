@@ -35,6 +35,11 @@ type Properties struct {
 	PreferSameCluster bool `mapstructure:"prefer-same-cluster"`
 	// MinAvailable is how many instances a zone needs to be preferred, 2.
 	MinAvailable int `mapstructure:"min-available"`
+	// IPType calls instances by addresses of one kind while there are any: IPv4, or
+	// IPv6, for which the address in an instance's metadata under IPv6 takes the place
+	// of its own. "" by default, which is the caller's cloud.nacos.discovery.ip-type,
+	// and where that is "", too, the address that each instance is registered with.
+	IPType string `mapstructure:"ip-type"`
 	// ServiceDiscovery bounds the wait for a service's first list.
 	ServiceDiscovery ServiceDiscoveryProperties `mapstructure:"service-discovery"`
 	// Hint holds the hint of calls by service id, and under "default" that of all

@@ -85,6 +85,8 @@ func (p Properties) validate() error {
 	case p.Algorithm == PolicyConsistentHash:
 		c.that(false, "hash-key", "must be set for algorithm %s", PolicyConsistentHash)
 	}
+	_, known = parseIPType(p.IPType)
+	c.that(known, "ip-type", "must be %s, %s or empty", IPTypeV4, IPTypeV6)
 	c.that(p.MinAvailable >= 0, "min-available", "must not be negative")
 	c.notNegative("service-discovery.timeout", p.ServiceDiscovery.Timeout)
 	c.that(p.HintHeaderName != "", "hint-header-name", "must not be empty")

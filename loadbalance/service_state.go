@@ -86,7 +86,7 @@ func (s *state) describe(v *view) ServiceState {
 		Service: s.id, Name: s.id.Name, Group: s.id.Group, Namespace: s.id.Namespace,
 		Chain: slices.Clone(v.settings.chain), Algorithm: v.settings.policy.Name(),
 		Revision: v.snapshot.Revision, Tracked: v.settings.tracked, Retries: s.budget.saved.Load() / tokens,
-		Instances: make([]InstanceState, len(v.snapshot.Instances)),
+		Instances: make([]InstanceState, len(v.usable.known)),
 	}
 	weights := map[*registry.Instance]float64{}
 	plain := &Request{Context: s.balancer.life, Service: s.id}
@@ -99,8 +99,7 @@ func (s *state) describe(v *view) ServiceState {
 	endpoints := s.endpoints
 	s.mu.Unlock()
 	now := s.balancer.now()
-	for n := range v.snapshot.Instances {
-		i := &v.snapshot.Instances[n]
+	for n, i := range v.usable.known {
 		described := InstanceState{
 			ID: instanceID(i), Address: i.Address(), Cluster: i.Cluster, Zone: ZoneOf(i),
 			Healthy: i.Healthy, Enabled: i.Enabled, Weight: Weight(i), EffectiveWeight: weights[i],

@@ -13,12 +13,12 @@ import (
 // config is what all services share of one configuration. It is replaced as a
 // whole.
 type config struct {
-	properties Properties
-	place      place
 	lifecycles []Lifecycle
 	balanced   map[string]bool // hosts; nil when all are that name a service
+	place      place
 	// connections are for calls that go to no service.
 	connections BaseTransportOptions
+	properties  Properties
 }
 
 // place is where the caller is.
@@ -28,11 +28,7 @@ func placeOf(cluster, zone string) place { return place{cluster, cmp.Or(zone, cl
 
 // settings is a configuration as it counts for one service.
 type settings struct {
-	config     *config
-	properties Properties
-	chain      []string
-	stages     []Stage // without the first, usable
-	policy     Policy
+	config *config
 	// foreign says that the policy's results do not carry endpoints.
 	foreign bool
 	// tracked says that somebody needs to know which calls are under way.
@@ -45,6 +41,13 @@ type settings struct {
 	sameInstance bool
 	avoidTried   bool
 	call         callSettings
+
+	// What follows is for working out a view.
+	ipType     string
+	properties Properties
+	chain      []string
+	stages     []Stage // without the first, usable
+	policy     Policy
 }
 
 // compile works out a configuration for a service.
@@ -60,6 +63,12 @@ func (l *LoadBalancer) compile(c *config, id registry.ServiceID) (*settings, err
 	set := &settings{config: c, properties: p, chain: names, call: newCallSettings(p)}
 	if set.policy, err = l.policyOf(p); err != nil {
 		return nil, err
+	}
+	set.ipType = l.ipTypeOf(&p)
+	if set.ipType != "" && !slices.Contains(names, StageIPType) {
+		// Before everything else that chooses: what cannot be reached is no choice.
+		names = slices.Insert(names, 1, StageIPType)
+		set.chain = names
 	}
 	_, own := set.policy.(CandidatePolicy)
 	set.foreign = !own
@@ -100,6 +109,8 @@ func (l *LoadBalancer) policyOf(p Properties) (Policy, error) {
 func (l *LoadBalancer) stage(name string, set *settings, id registry.ServiceID) Stage {
 	p := &set.properties
 	switch name {
+	case StageIPType:
+		return ipStage(set.ipType)
 	case StageHealthCheck:
 		set.health = newHealthSettings(p.HealthCheck, id)
 		return healthStage(set.health, l.failedOpen)

@@ -12,6 +12,7 @@ import (
 // Names of the stages, as [Properties].Chain writes them (client rule D-R1).
 const (
 	StageUsable       = "usable"
+	StageIPType       = "ip-type"
 	StageHealthCheck  = "health-check"
 	StageOutlier      = "outlier"
 	StageAPIVersion   = "api-version"
@@ -33,7 +34,7 @@ type stageRank int
 
 const (
 	rankUsable stageRank = iota
-	rankAlive
+	rankAlive // or can be reached from here
 	rankRequired
 	rankPreferred
 	rankExpanded
@@ -166,6 +167,7 @@ func keep(candidates []Candidate, f func(*Candidate) bool) []Candidate {
 // ranks holds the place of each stage that a configuration can name.
 var ranks = map[string]stageRank{
 	StageUsable:       rankUsable,
+	StageIPType:       rankAlive,
 	StageHealthCheck:  rankAlive,
 	StageOutlier:      rankAlive,
 	StageAPIVersion:   rankRequired,

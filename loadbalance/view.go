@@ -23,9 +23,9 @@ type view struct {
 	// until is when time alone makes the view old (the end of an ejection, a step
 	// of a warm-up), by the balancer's clock; 0 when it does not.
 	until int64
+	root  *node
 	// usable are the candidates that the first stage left.
 	usable stock
-	root   *node
 	// endpoints finds what the results of foreign policies do not carry; nil for
 	// the own ones.
 	endpoints map[*registry.Instance]*endpoint
@@ -232,7 +232,7 @@ func (s *state) build(set *settings, snapshot *discovery.Snapshot) *view {
 	known := make([]*registry.Instance, len(snapshot.Instances))
 	endpoints := make([]*endpoint, len(known))
 	for n := range snapshot.Instances {
-		known[n] = &snapshot.Instances[n]
+		known[n] = Reached(&snapshot.Instances[n], set.ipType)
 	}
 	s.adopt(known, endpoints, b.now)
 	if set.foreign {

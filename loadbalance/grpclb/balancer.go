@@ -66,6 +66,7 @@ func (b *policy) UpdateClientConnState(s balancer.ClientConnState) error {
 		return err
 	}
 	u.taken.Store(true)
+	ipType := u.balancer.IPType(u.snapshot.Service)
 	p := newPicker(u, &b.calls)
 	links := make(map[linkKey]*link, len(u.snapshot.Instances))
 	for n := range u.snapshot.Instances {
@@ -73,7 +74,7 @@ func (b *policy) UpdateClientConnState(s balancer.ClientConnState) error {
 		if !i.Enabled || !(loadbalance.Weight(i) > 0) {
 			continue // gets no traffic, and needs no connection
 		}
-		key := linkKey{i.Key(), addressOf(i)}
+		key := linkKey{i.Key(), addressOf(loadbalance.Reached(i, ipType))}
 		l := links[key]
 		if l == nil {
 			if l = b.links[key]; l == nil {
@@ -84,6 +85,9 @@ func (b *policy) UpdateClientConnState(s balancer.ClientConnState) error {
 			links[key] = l
 		}
 		p.byInstance[i], p.byKey[key.Key] = l, l
+		if other := loadbalance.Reached(i, loadbalance.IPTypeV6); other != i {
+			p.byKey[other.Key()] = l // as the balancer may choose it
+		}
 	}
 	for key, l := range b.links {
 		if links[key] == nil {
