@@ -22,7 +22,8 @@ JAVA_DEPS   := test/java/target/.built
 # A foreign client mostly waits for a timeout: more tests at once than cores.
 INTEROP := --format testname -- -count=1 -parallel 8 -timeout 11m ./...
 
-FUZZTIME  ?= 10s
+FUZZTIME  ?= 60s
+FUZZFLAGS ?=
 SOAKTIME  ?= 10m
 SOAKFLAGS ?=
 BENCH     ?= .
@@ -77,8 +78,8 @@ examples: $(STAMP) ## the examples alone, each built and run
 	cd examples/resty && $(GOTESTSUM) --format testname -- -race -count=1 -timeout 5m ./...
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZTIME (10s)
-	@tools/fuzz.sh $(FUZZTIME)
+fuzz: ## every fuzz target for FUZZTIME (60s each)
+	@tools/fuzz.sh $(FUZZTIME) $(FUZZFLAGS)
 
 .PHONY: soak
 soak: build ## the binary under the beats of a fleet for SOAKTIME (10m)
