@@ -146,10 +146,10 @@ func needs(t *testing.T, missing error) {
 // timeouts returns when an instance of the client is unhealthy and when it is
 // removed: soon, but not before its first beat.
 func (f *foreign) timeouts() (unhealthy, removed time.Duration) {
-	if f.firstBeat > 0 {
-		return f.firstBeat + 2*time.Second, f.firstBeat + 3*time.Second
+	if f.firstBeat == 0 {
+		return beatTimeout, deleteTimeout
 	}
-	return beatTimeout, deleteTimeout
+	return max(beatTimeout, f.firstBeat+2*time.Second), max(deleteTimeout, f.firstBeat+3*time.Second)
 }
 
 // instance returns what the client registers: everything it can say, in values

@@ -106,7 +106,7 @@ func TestSpring_AppsOfBothReleasesAndOfOursAreOneFleet(t *testing.T) {
 			}
 		}
 	}
-	poll.While(t, deleteTimeout+slack, func() error {
+	poll.While(t, lifetime(deleteTimeout), func() error {
 		return errors.Join(orders.registered(server)(), payments.registered(server)(), orders.calls(payments, answers[payments])())
 	})
 
@@ -143,9 +143,9 @@ func TestSpring_StaysRegisteredWhateverHappensToTheServer(t *testing.T) {
 			poll.While(t, 2*beatInterval, a.registered(server))
 
 			server.Pause()
-			<-time.After(deleteTimeout + 4*time.Second) // the pause itself
+			<-time.After(freeze(deleteTimeout)) // the pause itself
 			server.Continue()
-			poll.While(t, deleteTimeout+slack, func() error {
+			poll.While(t, lifetime(deleteTimeout), func() error {
 				_, err := onlyHost(server, "orders")
 				return err
 			})
@@ -154,7 +154,7 @@ func TestSpring_StaysRegisteredWhateverHappensToTheServer(t *testing.T) {
 			host, err := onlyHost(server, "orders")
 			require.NoError(t, err, "there as soon as the server is")
 			require.Equal(t, registered, host)
-			poll.While(t, deleteTimeout+slack, a.registered(server))
+			poll.While(t, lifetime(deleteTimeout), a.registered(server))
 
 			server.Replace(t)
 			took := poll.Until(t, 2*beatInterval+slack, a.registered(server))
@@ -192,7 +192,7 @@ func TestSpring_LogsIn(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, hosts)
 	}
-	poll.While(t, deleteTimeout+slack, func() error {
+	poll.While(t, lifetime(deleteTimeout), func() error {
 		return errors.Join(right[0].registered(server)(), right[1].registered(server)())
 	})
 }
