@@ -2,7 +2,6 @@ package interop
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -75,57 +74,6 @@ func (a *app) ready(t *testing.T, server *testserver.Server) {
 	t.Helper()
 	poll.Until(t, springStartsWithin, a.answers)
 	poll.Until(t, slack, a.registered(server))
-}
-
-func TestSpring_AppsOfBothReleasesAndOfOursAreOneFleet(t *testing.T) {
-	t.Parallel()
-	provesSpring(t, "register by itself with metadata, weight and cluster; beats past the delete timeout", spring2021, spring2021_0)
-	provesSpring(t, "call the other release by name, and be called by it", spring2021, spring2021_0)
-	provesSpring(t, "call a rollcall app by name, and be called by it", spring2021, spring2021_0)
-	provesSpring(t, "SIGTERM: deregistered before the process ends, and no longer called", spring2021, spring2021_0)
-	server := testserver.Start(t, binaries.server)
-	orders, payments := newSpring(t, server, spring2021, "orders"), newSpring(t, server, spring2021_0, "payments")
-	orders.ready(t, server)
-	payments.ready(t, server)
-	greeter := startApp(t, server)
-	poll.Until(t, registeredWithin, greeter.registered(server))
-
-	for _, a := range []*app{orders, payments} {
-		host, err := onlyHost(server, a.service)
-		require.NoError(t, err)
-		require.Equal(t, cluster, host.ClusterName)
-		require.InDelta(t, 2.5, host.Weight, 0)
-		require.Subset(t, host.Metadata, shortLived("version", "1"))
-	}
-
-	answers := map[*app]string{orders: "hello from orders", payments: "hello from payments", greeter: "hello"}
-	for caller := range answers {
-		for called, answer := range answers {
-			if caller != called {
-				require.NoError(t, caller.calls(called, answer)(), "%s calls %s", caller.service, called.service)
-			}
-		}
-	}
-	poll.While(t, lifetime(deleteTimeout), func() error {
-		return errors.Join(orders.registered(server)(), payments.registered(server)(), orders.calls(payments, answers[payments])())
-	})
-
-	for _, leaver := range []*app{payments, orders} {
-		// A JVM that is asked to end reports 128 and the signal.
-		require.ErrorContains(t, leaver.Terminate(t, 30*time.Second), "exit status 143")
-		requireGone(t, server, leaver.service, leaver.port)
-		for _, caller := range []*app{orders, greeter} {
-			if caller == leaver {
-				continue
-			}
-			poll.Until(t, slack, func() error {
-				if caller.calls(leaver, answers[leaver])() == nil {
-					return fmt.Errorf("%s still got an answer from %s", caller.service, leaver.service)
-				}
-				return nil
-			})
-		}
-	}
 }
 
 func TestSpring_StaysRegisteredWhateverHappensToTheServer(t *testing.T) {
