@@ -103,6 +103,7 @@ func TestFleet_AppsOfSpringOfNodeAndOfOursCallEachOther(t *testing.T) {
 		provesSpring(t, claim, spring2021, spring2021_0)
 	}
 	provesSpring(t, "register by itself with metadata, weight and cluster; beats past the delete timeout", spring2021, spring2021_0)
+	provesSpring(t, "update: takes itself out of service, which beats do not undo, and back", spring2021, spring2021_0)
 	provesSpring(t, "SIGTERM: deregistered before the process ends", spring2021, spring2021_0)
 	needs(t, needNode())
 	server := testserver.Start(t, binaries.server)
@@ -142,6 +143,22 @@ func TestFleet_AppsOfSpringOfNodeAndOfOursCallEachOther(t *testing.T) {
 	poll.While(t, lifetime(deleteTimeout), func() error {
 		return errors.Join(orders.registered(server)(), payments.registered(server)(), callsFrom(orders))
 	})
+
+	for _, a := range []*app{orders, payments} {
+		_, err := a.get("/status/DOWN")
+		require.NoError(t, err)
+		notCalled := func() error {
+			if stays.calls(a, answers[a])() == nil {
+				return fmt.Errorf("%s is still called", a.service)
+			}
+			return nil
+		}
+		poll.Until(t, pollWithPush+slack, notCalled)
+		poll.While(t, 2*beatInterval, notCalled)
+		_, err = a.get("/status/UP")
+		require.NoError(t, err)
+		poll.Until(t, pollWithPush+slack, func() error { return callsFrom(stays) })
+	}
 
 	// One of two instances: nobody calls it in vain for longer than the news takes.
 	require.NoError(t, leaves.Terminate(t, 10*time.Second))
