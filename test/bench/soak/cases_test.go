@@ -52,7 +52,7 @@ func TestSB13_SubscribersThatCannotBeReachedCostNothing(t *testing.T) {
 }
 
 // A beat costs the same in 400 services of 100 instances and in one of 40,000.
-func TestSB20_BeatsOfManyChangeAndCostNothing(t *testing.T) {
+func TestSB20_ABeatCostsTheSameInOneServiceAsInMany(t *testing.T) {
 	t.Parallel()
 	rate := length.Of(400, 8000)
 	many := hold(t, settings{rate: rate, services: rate / 20, watchers: 1, duration: length.Of(10*time.Second, 10*time.Minute)})

@@ -35,7 +35,7 @@ type fleet struct {
 
 // counts are what the fleet saw since the last look.
 type counts struct {
-	beats, pushes, lists, failures, serverErrors, forgotten, unhealthy, missing atomic.Int64
+	beats, lists, failures, serverErrors, forgotten, unhealthy, missing atomic.Int64
 }
 
 // instance is one that beats. It belongs to one sender.
@@ -287,7 +287,6 @@ func (f *fleet) receive(conn *net.UDPConn) {
 		if err != nil {
 			return
 		}
-		f.pushes.Add(1)
 		number, err := pushNumber(packet[:n])
 		if err != nil {
 			continue // without an acknowledgement it comes again, and is counted by the server

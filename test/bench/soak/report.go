@@ -95,10 +95,10 @@ func (r *report) judge(row func(holds bool, what, promised, format string, args 
 	row(last.wrong5xx == 0 && last.failures == 0, "answers", "no 5xx, no error", "%d of 5xx, %d errors", last.wrong5xx, last.failures)
 	logMost := int64(logOfChanges)
 	if r.churn > 0 {
-		row(last.pushes > 0, "pushes", "received", "%d", last.pushes)
+		row(last.pushes > 0, "pushes", "arrive", "%d acknowledged", last.pushes)
 	} else {
 		logMost = logOfNothing
-		row(last.pushes == r.samples[0].pushes, "pushes", "none while nothing changes", "%d", last.pushes-r.samples[0].pushes)
+		row(last.pushes == r.samples[0].pushes, "pushes", "none while nothing changes", "%d acknowledged", last.pushes-r.samples[0].pushes)
 	}
 	if r.unreachable > 0 {
 		flat("pushes to nobody that are pending", "", float64(r.unreachable), func(x sample) float64 { return x.pending })

@@ -42,7 +42,8 @@ type sample struct {
 	cpu                float64 // processors in use since the last one
 	beats              float64 // a second
 	p99                time.Duration
-	pushes, lists      int64
+	pushes             int64 // acknowledged
+	lists              int64
 	failures, wrong5xx int64
 	forgotten          int64
 	unhealthy, missing int64
@@ -94,11 +95,12 @@ func look(s *server, f *fleet) (sample, error) {
 	p, err := s.process()
 	return sample{
 		process: p, goroutines: m["go_goroutines"], heap: m["go_memstats_heap_inuse_bytes"], p99: f.latency.take(),
-		pushes: f.pushes.Load(), lists: f.lists.Load(), failures: f.failures.Load(),
+		lists: f.lists.Load(), failures: f.failures.Load(),
 		wrong5xx: max(f.serverErrors.Load(), int64(m["5xx"])), forgotten: f.forgotten.Load(),
 		unhealthy: f.unhealthy.Load(), missing: f.missing.Load(),
 		flips: m["rollcall_naming_health_flips_total"], expiries: m["rollcall_naming_expiries_total"],
 		frozen:  m["rollcall_naming_lease_clock_frozen_seconds_total"],
 		pending: m["rollcall_push_pending"],
+		pushes:  int64(m[`rollcall_push_datagrams_total{outcome="acked"}`]),
 	}, err
 }

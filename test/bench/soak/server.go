@@ -156,7 +156,7 @@ func (s *server) process() (process, error) {
 	return p, nil
 }
 
-// metrics reads the server's own, summed over their labels.
+// metrics reads the server's own, each series by itself and summed over its labels.
 func (s *server) metrics() (map[string]float64, error) {
 	resp, err := s.client.Get(s.url + "/actuator/prometheus")
 	if err != nil {
@@ -174,8 +174,11 @@ func (s *server) metrics() (map[string]float64, error) {
 		if err != nil {
 			continue
 		}
-		name, labels, _ := strings.Cut(line[:at], "{")
+		name, labels, labelled := strings.Cut(line[:at], "{")
 		sums[name] += value
+		if labelled {
+			sums[line[:at]] = value
+		}
 		if name == "http_server_requests_seconds_count" && strings.Contains(labels, `status="5`) {
 			sums["5xx"] += value
 		}
