@@ -22,7 +22,11 @@ JAVA_DEPS   := test/java/target/.built
 # A foreign client mostly waits for a timeout: more tests at once than cores.
 INTEROP := --format testname -- -count=1 -parallel 8 -timeout 11m ./...
 
-FUZZTIME  ?= 10s
+# Tests that take minutes in full length; they mostly wait, so all run at once.
+LONG := SB08|SB13|SB20|SB23|StaysRegistered|NotEvicted
+
+FUZZTIME  ?= 60s
+FUZZFLAGS ?=
 SOAKTIME  ?= 10m
 SOAKFLAGS ?=
 BENCH     ?= .
@@ -32,7 +36,7 @@ GOTESTSUM := $(TOOLS)/gotestsum --format-hide-empty-pkg
 
 .PHONY: help
 help: ## show the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-9s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-11s %s\n", $$1, $$2 }'
 
 .PHONY: test
 test: lint unit interop vuln ## everything a change must pass
@@ -77,12 +81,19 @@ examples: $(STAMP) ## the examples alone, each built and run
 	cd examples/resty && $(GOTESTSUM) --format testname -- -race -count=1 -timeout 5m ./...
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZTIME (10s)
-	@tools/fuzz.sh $(FUZZTIME)
+fuzz: ## every fuzz target for FUZZTIME (60s each)
+	@tools/fuzz.sh $(FUZZTIME) $(FUZZFLAGS)
 
 .PHONY: soak
-soak: build ## the binary under the beats of a fleet for SOAKTIME (10m)
+soak: soak-fleet soak-rows ## what takes minutes, one after the other: soak-fleet, soak-rows
+
+.PHONY: soak-fleet
+soak-fleet: build ## the binary under the beats of a fleet for SOAKTIME (10m)
 	cd test && go run ./bench/soak -binary $(BIN)/rollcall -for $(SOAKTIME) $(SOAKFLAGS)
+
+.PHONY: soak-rows
+soak-rows: $(STAMP) client-deps ## tests that are shortened elsewhere, in full length (about 15m)
+	cd test && ROLLCALL_FULL_LENGTH=1 $(GOTESTSUM) --format standard-verbose -- -count=1 -parallel 32 -timeout 40m -run '$(LONG)' ./interop ./bench/soak
 
 .PHONY: bench
 bench: ## every benchmark matching BENCH, for BENCHTIME

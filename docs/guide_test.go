@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-go/rollcall/autoconfig"
+	"github.com/rollcall-go/rollcall/internal/testutil"
 	"github.com/rollcall-go/rollcall/server"
 )
 
@@ -114,7 +113,7 @@ func (s shown) start(t *testing.T, registry string) *process {
 	cmd.Dir = filepath.Dir(s.config)
 	cmd.Env = append(os.Environ(), "SERVER_PORT=0", "SERVER_ADDRESS=127.0.0.1",
 		"CLOUD_NACOS_SERVER_ADDR="+registry, "CLOUD_NACOS_DISCOVERY_IP=127.0.0.1")
-	p := &process{Cmd: cmd, output: &output{}}
+	p := &process{Cmd: cmd, output: new(testutil.Output)}
 	cmd.Stdout, cmd.Stderr = p.output, p.output
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool { return s.up(p) }, 30*time.Second, 20*time.Millisecond, "%s", p.output)
@@ -130,7 +129,7 @@ func (s shown) up(p *process) bool {
 
 type process struct {
 	*exec.Cmd
-	output *output
+	output *testutil.Output
 }
 
 var listensAt = regexp.MustCompile(`msg="web server listens" address=127\.0\.0\.1:(\d+)`)
@@ -143,24 +142,6 @@ func (p *process) stop(t *testing.T) {
 	t.Helper()
 	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, p.Wait(), "%s", p.output)
-}
-
-// output collects what a process prints while the test reads it.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 // startRegistry runs a registry server in this process and returns its address.

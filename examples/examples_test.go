@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-go/rollcall/autoconfig"
+	"github.com/rollcall-go/rollcall/internal/testutil"
 	"github.com/rollcall-go/rollcall/server"
 )
 
@@ -54,7 +56,7 @@ func TestQuickstart_TheStoryHolds(t *testing.T) {
 func TestQuickstart_ServesUntilItIsInterrupted(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), build(t, "quickstart"))
-	out := &output{}
+	out := new(testutil.Output)
 	cmd.Stdout, cmd.Stderr = out, out
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "The fleet runs again") },
@@ -66,7 +68,7 @@ func TestQuickstart_ServesUntilItIsInterrupted(t *testing.T) {
 func TestQuickstart_InterruptedStoryDidNotHold(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), build(t, "quickstart"), "--once")
-	out := &output{}
+	out := new(testutil.Output)
 	cmd.Stdout, cmd.Stderr = out, out
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "leaves politely") },
@@ -101,6 +103,8 @@ func TestGreeter_CallsItselfByName(t *testing.T) {
 	require.Contains(t, get(url+"/meet/nobody"), "nobody")
 }
 
+var listening = regexp.MustCompile(`web server listens.*(127\.0\.0\.1:\d+)`)
+
 // start runs an example in its folder against a registry until the end of the
 // test, and returns the URL of its web server.
 func start(t *testing.T, name, registry string) string {
@@ -110,15 +114,19 @@ func start(t *testing.T, name, registry string) string {
 	cmd.Dir = name
 	cmd.Env = append(os.Environ(), "SERVER_PORT=0", "SERVER_ADDRESS=127.0.0.1",
 		"CLOUD_NACOS_SERVER_ADDR="+registry, "CLOUD_NACOS_DISCOVERY_IP=127.0.0.1")
-	out := &output{}
+	out := new(testutil.Output)
 	cmd.Stdout, cmd.Stderr = out, out
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 		require.NoError(t, cmd.Wait(), "%s", out)
 	})
-	require.Eventually(t, func() bool { return out.listeningAt() != "" }, 20*time.Second, 20*time.Millisecond, "%s", out)
-	return out.listeningAt()
+	var at []string
+	require.Eventually(t, func() bool {
+		at = listening.FindStringSubmatch(out.String())
+		return at != nil
+	}, 20*time.Second, 20*time.Millisecond, "%s", out)
+	return "http://" + at[1]
 }
 
 func TestGRPC_IsCalledByName(t *testing.T) {

@@ -17,6 +17,8 @@ const (
 	loginPause = 5 * time.Second
 	// defaultTokenLife applies when the server does not state one.
 	defaultTokenLife = 18000 * time.Second
+	// maxTokenLife keeps a life that is meant as "forever" in the range of time.
+	maxTokenLife = 365 * 24 * time.Hour
 )
 
 // session is the token of the login and its life.
@@ -130,9 +132,9 @@ func (c *Client) login(ctx context.Context, stale string) string {
 		}
 		return stale
 	}
-	life := time.Duration(reply.TokenTTL) * time.Second
-	if life <= 0 {
-		life = defaultTokenLife
+	life := defaultTokenLife
+	if reply.TokenTTL > 0 {
+		life = time.Duration(min(reply.TokenTTL, int64(maxTokenLife/time.Second))) * time.Second
 	}
 	s.accept(reply.AccessToken, life)
 	return reply.AccessToken

@@ -1,7 +1,10 @@
 package nacosclient_test
 
 import (
+	"fmt"
+	"math"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -49,6 +52,29 @@ func TestCR10_TokenIsRenewedAtNinetyPercentOfItsLife(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		require.Equal(t, 2, ask())
 	})
+}
+
+func TestCR10_ATokenThatLivesForeverIsKept(t *testing.T) {
+	for _, seconds := range []int64{1_500_000_000, math.MaxInt64} {
+		logins := 0
+		transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, loginPath) {
+				logins++
+				return saying(http.StatusOK, fmt.Sprintf(`{"accessToken":"t","tokenTtl":%d}`, seconds))(r)
+			}
+			return saying(http.StatusOK, `{"status":"UP"}`)(r)
+		})
+		client, err := nacosclient.New(nacosclient.Options{
+			Servers: []string{"192.0.2.1"}, Username: "fleet", Password: "secret", Transport: transport,
+		})
+		require.NoError(t, err)
+		for range 3 {
+			_, err := client.ServerStatus(t.Context())
+			require.NoError(t, err)
+		}
+		require.Equal(t, 1, logins, "%d s", seconds)
+		require.NoError(t, client.Close())
+	}
 }
 
 func TestCR10_ForbiddenLogsInOnceAndRepeatsOnce(t *testing.T) {

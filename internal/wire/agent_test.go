@@ -33,6 +33,24 @@ func TestParseAgent(t *testing.T) {
 	require.Equal(t, AgentOther, ParseAgent("curl", ClientAgent).Kind, "only when there is no agent")
 }
 
+func FuzzParseAgent(f *testing.F) {
+	for _, seed := range []string{ClientAgent, "Nacos-Java-Client:v1.4rc2.7x", "Nacos-C-Client:v99999999999999999999.1", "1.0.12", "..", ":v"} {
+		f.Add(seed, seed)
+	}
+	f.Fuzz(func(t *testing.T, agent, version string) {
+		a := ParseAgent(agent, version)
+		if a.Kind == AgentOther {
+			require.Zero(t, a.Version, "an agent that is not known has no version")
+		}
+		parsed, ok := ParseVersion(version)
+		require.True(t, ok || parsed == [3]int{})
+		for _, part := range append(a.Version[:], parsed[:]...) {
+			require.GreaterOrEqual(t, part, 0)
+			require.Less(t, part, 10_000_000, "digits without end do not overflow")
+		}
+	})
+}
+
 func TestAgent_GroupedNames(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Nacos-Java-Client:v1.0.0": true, "Nacos-Java-Client:v1.4.1": true, "Nacos-Java-Client:v0.9.9": false,

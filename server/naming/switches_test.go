@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -208,7 +209,11 @@ func FuzzSwitches(f *testing.F) {
 	f.Add("batch", `{"checkTimes":7,"limitedUrlMap":null}`)
 	f.Add("limitedUrlMap", "/a:403,/b:500")
 	f.Add("pushVersion", "java:1.0.0")
+	f.Add("limitedUrlMap", "/ü\x7f:500")
 	f.Fuzz(func(t *testing.T, entry, value string) {
+		if !utf8.ValidString(value) {
+			t.Skip("no parameter gets this far")
+		}
 		s := NewSwitches()
 		before := s.Load()
 		if err := s.Apply(entry, value); err != nil {

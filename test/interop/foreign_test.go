@@ -92,10 +92,7 @@ func foreigners() []foreign {
 	return []foreign{
 		javaClient("1.4.1"),
 		javaClient("1.4.8"),
-		{
-			client: nodeSDK, says: nodeSDK.version, need: needNode, start: startNode,
-			firstBeat: 10 * time.Second, retry: 5 * time.Second, pushed: true,
-		},
+		nodeClient(),
 		{
 			client: pythonSDK, says: pythonSDK.version, need: needPython, start: startPython,
 			retry: beatInterval, updates: true, empty: true,
@@ -146,10 +143,10 @@ func needs(t *testing.T, missing error) {
 // timeouts returns when an instance of the client is unhealthy and when it is
 // removed: soon, but not before its first beat.
 func (f *foreign) timeouts() (unhealthy, removed time.Duration) {
-	if f.firstBeat > 0 {
-		return f.firstBeat + 2*time.Second, f.firstBeat + 3*time.Second
+	if f.firstBeat == 0 {
+		return beatTimeout, deleteTimeout
 	}
-	return beatTimeout, deleteTimeout
+	return max(beatTimeout, f.firstBeat+2*time.Second), max(deleteTimeout, f.firstBeat+3*time.Second)
 }
 
 // instance returns what the client registers: everything it can say, in values
@@ -252,23 +249,6 @@ func startPython(t *testing.T, server *testserver.Server, a account) naming {
 	cmd := exec.Command(filepath.Join(".venv", "bin", "python"), append([]string{"client.py", server.Addr()}, a.args()...)...)
 	cmd.Dir = filepath.Join("..", "python")
 	return startDriver(t, "python", cmd)
-}
-
-func needNode() error {
-	if _, err := exec.LookPath("node"); err != nil {
-		return fmt.Errorf("there is no Node.js: %w", err)
-	}
-	if _, err := os.Stat(filepath.Join("..", "node", "node_modules", "nacos-naming")); err != nil {
-		return fmt.Errorf("the Node.js client is not installed: %w", err)
-	}
-	return nil
-}
-
-func startNode(t *testing.T, server *testserver.Server, a account) naming {
-	t.Helper()
-	cmd := exec.Command("node", append([]string{"client.js", server.Addr()}, a.args()...)...)
-	cmd.Dir = filepath.Join("..", "node")
-	return startDriver(t, "node", cmd)
 }
 
 func TestForeign_IsTheVersionReported(t *testing.T) {

@@ -7,21 +7,36 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollcall-go/rollcall/test/internal/length"
 	"github.com/rollcall-go/rollcall/test/internal/poll"
 	"github.com/rollcall-go/rollcall/test/testserver"
 )
 
-// Short timeouts of an instance, set by its metadata: a beat each second,
-// unhealthy after three, removed after six. The server judges to within a
-// quarter of a second or so; slack is what a busy machine may add.
-const (
-	beatInterval  = time.Second
-	beatTimeout   = 3 * time.Second
-	deleteTimeout = 6 * time.Second
-	slack         = 2 * time.Second
+// Timeouts of an instance, set by its metadata: shortened to a beat each second,
+// unhealthy after three and removed after six, or in full length those that an
+// instance has by itself. The server judges to within a quarter of a second or so;
+// slack is what a busy machine may add.
+var (
+	beatInterval  = length.Of(time.Second, 5*time.Second)
+	beatTimeout   = length.Of(3*time.Second, 15*time.Second)
+	deleteTimeout = length.Of(6*time.Second, 30*time.Second)
 )
 
-// shortLived returns metadata with the short timeouts and the pairs given.
+const slack = 2 * time.Second
+
+// lifetime is how long an instance with this delete timeout is watched that must
+// live by its beats.
+func lifetime(removed time.Duration) time.Duration {
+	return length.Of(removed+slack, 36*time.Second)
+}
+
+// freeze is how long a server stands still that must evict no instance with this
+// delete timeout.
+func freeze(removed time.Duration) time.Duration {
+	return length.Of(removed+4*time.Second, time.Minute)
+}
+
+// shortLived returns metadata with these timeouts and the pairs given.
 func shortLived(pairs ...string) map[string]string {
 	metadata := map[string]string{
 		"preserved.heart.beat.interval": milliseconds(beatInterval),

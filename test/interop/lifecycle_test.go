@@ -110,13 +110,13 @@ func TestForeign_StaysRegisteredWhateverHappensToTheServer(t *testing.T) {
 		require.NoError(t, naming.register("orders", who.instance(8001)))
 		registered, err := onlyHost(server, "orders")
 		require.NoError(t, err)
-		poll.While(t, removed+slack, healthy(server, "orders"))
+		poll.While(t, lifetime(removed), healthy(server, "orders"))
 
 		server.Restart(t)
 		host, err := onlyHost(server, "orders")
 		require.NoError(t, err, "there as soon as the server is")
 		require.Equal(t, registered, host)
-		poll.While(t, removed+slack, healthy(server, "orders"))
+		poll.While(t, lifetime(removed), healthy(server, "orders"))
 
 		server.Replace(t)
 		took := poll.Until(t, who.back(), healthy(server, "orders"))
@@ -139,7 +139,7 @@ func TestForeign_IsNotEvictedByAServerThatWasStopped(t *testing.T) {
 		onlooker := server.Subscribe(t, "orders")
 
 		server.Pause()
-		<-time.After(removed + 4*time.Second) // the pause itself
+		<-time.After(freeze(removed)) // the pause itself
 		server.Continue()
 		there := func() error {
 			_, err := onlyHost(server, "orders")
@@ -179,7 +179,7 @@ func TestForeign_LogsIn(t *testing.T) {
 		require.NoError(t, naming.subscribe("orders"))
 		next(t, naming, who.toldWithin(), i.Port)
 		_, removed := who.timeouts()
-		poll.While(t, removed+slack, healthy(server, "orders"))
+		poll.While(t, lifetime(removed), healthy(server, "orders"))
 		require.NoError(t, naming.deregister("orders", i))
 		requireGone(t, server, "orders", i.Port)
 	})

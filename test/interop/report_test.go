@@ -66,7 +66,9 @@ func (r *results) write(path string) error {
 
 Written by ` + "`make docs`" + ` from a run of the tests in test/interop: each row is a test
 that started the server's real binary and met it with what is named, unmodified.
-Timeouts are shortened by the instances' own metadata.
+Timeouts are shortened by the instances' own metadata; ` + "`make soak`" + ` repeats what is
+about beats and about a server that stands still with the timeouts that clients
+have by themselves: beats past 35 seconds, a server frozen for a minute.
 `)
 	for len(r.all) > 0 {
 		name := r.all[0].client.name

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-go/rollcall/test/internal/length"
 	"github.com/rollcall-go/rollcall/test/internal/poll"
 	"github.com/rollcall-go/rollcall/test/testserver"
 )
@@ -63,8 +64,23 @@ func beat(ctx context.Context, server *testserver.Server, service string, port i
 // that says nothing about who beats.
 func TestSB08_AServerThatWasStoppedEvictsNobody(t *testing.T) {
 	t.Parallel()
-	server := testserver.Start(t, binaries.server)
-	services := []string{"a", "b", "c", "d", "e"}
+	requireNobodyEvicted(t, testserver.Start(t, binaries.server), (*testserver.Server).Pause, (*testserver.Server).Continue)
+}
+
+// Neither has one that nothing could reach.
+func TestSB08_AServerThatWasCutOffEvictsNobody(t *testing.T) {
+	t.Parallel()
+	requireNobodyEvicted(t, testserver.StartBehindGate(t, binaries.server), (*testserver.Server).CutOff, (*testserver.Server).Reconnect)
+}
+
+// requireNobodyEvicted has a fleet beat, keeps the server from hearing it for
+// longer than any timeout, and looks at what it then says of the fleet.
+func requireNobodyEvicted(t *testing.T, server *testserver.Server, deafen, restore func(*testserver.Server)) {
+	t.Helper()
+	var services []string
+	for i := range length.Of(10, 20) {
+		services = append(services, "service-"+strconv.Itoa(i))
+	}
 	ports := []int{8001, 8002, 8003, 8004, 8005}
 	var subscribers []*testserver.Subscriber
 	for _, service := range services {
@@ -75,30 +91,45 @@ func TestSB08_AServerThatWasStoppedEvictsNobody(t *testing.T) {
 	}
 	stopBeats := beatFleet(t, server, services, ports)
 
-	complete := func(mayBeUnhealthy bool) error {
-		for _, service := range services {
-			hosts, err := server.Hosts(service)
-			if err != nil {
-				return err
-			}
-			if len(hosts) != len(ports) {
-				return fmt.Errorf("%s has %d of %d instances", service, len(hosts), len(ports))
-			}
-			for _, host := range hosts {
-				if !host.Healthy && !mayBeUnhealthy {
-					return fmt.Errorf("%s has an unhealthy instance: %+v", service, host)
+	each := func(check func(service string, hosts []testserver.Host) error) func() error {
+		return func() error {
+			for _, service := range services {
+				hosts, err := server.Hosts(service)
+				if err == nil {
+					err = check(service, hosts)
+				}
+				if err != nil {
+					return err
 				}
 			}
+			return nil
+		}
+	}
+	there := func(service string, hosts []testserver.Host) error {
+		if len(hosts) != len(ports) {
+			return fmt.Errorf("%s has %d of %d instances", service, len(hosts), len(ports))
 		}
 		return nil
 	}
-	poll.While(t, 2*beatInterval, func() error { return complete(false) })
+	well := func(service string, hosts []testserver.Host) error {
+		for _, host := range hosts {
+			if !host.Healthy {
+				return fmt.Errorf("%s has an unhealthy instance: %+v", service, host)
+			}
+		}
+		return there(service, hosts)
+	}
+	// Long enough to know how many beats are usual, which is how a server that is
+	// cut off notices.
+	poll.While(t, length.Of(12*time.Second, 40*time.Second), each(well))
 
-	server.Pause()
-	<-time.After(deleteTimeout + 4*time.Second) // the pause itself
-	server.Continue()
-	poll.While(t, beatInterval+slack, func() error { return complete(true) })
-	poll.While(t, deleteTimeout, func() error { return complete(false) })
+	silence := length.Of(deleteTimeout+4*time.Second, 2*time.Minute)
+	t.Logf("nothing is heard for %v", silence)
+	deafen(server)
+	<-time.After(silence)
+	restore(server)
+	poll.While(t, beatInterval+slack, each(there))
+	poll.While(t, deleteTimeout, each(well))
 	for i, subscriber := range subscribers {
 		lists, err := subscriber.Pushed()
 		require.NoError(t, err)
@@ -107,21 +138,16 @@ func TestSB08_AServerThatWasStoppedEvictsNobody(t *testing.T) {
 		}
 	}
 
+	t.Log("nobody was evicted; now the beats end")
 	// The control: who really stops beating goes, after at most one timeout of
 	// grace and one of its own.
 	stopBeats()
-	poll.Until(t, 2*deleteTimeout+10*time.Second, func() error {
-		for _, service := range services {
-			hosts, err := server.Hosts(service)
-			if err != nil {
-				return err
-			}
-			if len(hosts) > 0 {
-				return fmt.Errorf("%s still has %d instances", service, len(hosts))
-			}
+	poll.Until(t, 2*deleteTimeout+10*time.Second, each(func(service string, hosts []testserver.Host) error {
+		if len(hosts) > 0 {
+			return fmt.Errorf("%s still has %d instances", service, len(hosts))
 		}
 		return nil
-	})
+	}))
 	for i, subscriber := range subscribers {
 		poll.Until(t, slack, func() error {
 			lists, err := subscriber.Pushed()

@@ -5,30 +5,13 @@
 // log goes to standard error.
 'use strict';
 
-const os = require('os');
 const readline = require('readline');
 
-// The client asks for pushes to the machine's first address that is not
-// loopback. No traffic of the tests leaves the loopback interface, so that is
-// the only one it is shown; it then names no address and the server pushes to
-// 127.0.0.1.
-const { networkInterfaces } = os;
-os.networkInterfaces = () => {
-  const all = networkInterfaces.call(os);
-  return Object.fromEntries(Object.entries(all).filter(([, addresses]) => addresses.every(a => a.internal)));
-};
-
-const { NacosNamingClient } = require('nacos-naming');
-const { version } = require('nacos-naming/package.json');
-
-const log = level => (...args) => console.error(level, ...args);
-const logger = { debug: () => {}, info: log('INFO'), warn: log('WARN'), error: log('ERROR') };
+const { connect, version } = require('./nacos');
 
 const send = message => process.stdout.write(JSON.stringify(message) + '\n');
 
-const [server, username, password] = process.argv.slice(2);
-const client = new NacosNamingClient({ logger, serverList: server, namespace: 'public', username, password });
-client.on('error', err => logger.error(err));
+const client = connect(...process.argv.slice(2));
 
 const operations = {
   version: async () => version,

@@ -15,8 +15,8 @@ import threading
 import nacos
 from nacos.listener import SubscribeListener
 
-# How often a registered instance beats and a subscription asks, in seconds.
-INTERVAL = 1
+# How often a subscription asks, in seconds.
+POLL = 1
 
 out = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
@@ -64,7 +64,8 @@ class Operations:
         i = request["instance"]
         return self.expect_ok(self.client.add_naming_instance(
             request["service"], i["ip"], i["port"], cluster_name=i["clusterName"], weight=i["weight"],
-            metadata=i["metadata"], ephemeral=i["ephemeral"], heartbeat_interval=INTERVAL))
+            metadata=i["metadata"], ephemeral=i["ephemeral"],
+            heartbeat_interval=int(i["metadata"]["preserved.heart.beat.interval"]) / 1000))
 
     def update(self, request):
         i = request["instance"]
@@ -87,7 +88,7 @@ class Operations:
     def subscribe(self, request):
         service = request["service"]
         subscription = Subscription(service, self.list(request))
-        self.client.subscribe(SubscribeListener(subscription.changed, "test"), INTERVAL, service)
+        self.client.subscribe(SubscribeListener(subscription.changed, "test"), POLL, service)
 
     @staticmethod
     def expect_ok(ok):

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/rollcall-go/rollcall/registry"
 	"github.com/rollcall-go/rollcall/test/internal/poll"
+	"github.com/rollcall-go/rollcall/test/testserver"
 )
 
 // catalogueTimeouts are the settings of a peer with a [catalogue]: what is not
@@ -84,19 +86,12 @@ func (c *catalogue) set(t *testing.T, id registry.ServiceID, instances []registr
 			if err != nil {
 				return err
 			}
-			var list struct {
-				Hosts []struct {
-					IP      string `json:"ip"`
-					Healthy bool   `json:"healthy"`
-				} `json:"hosts"`
-			}
-			if err := json.Unmarshal([]byte(body), &list); err != nil {
+			hosts, err := testserver.ParseList(body)
+			if err != nil {
 				return err
 			}
-			for _, h := range list.Hosts {
-				if h.IP == want.IP && !h.Healthy {
-					return nil
-				}
+			if slices.ContainsFunc(hosts, func(h testserver.Host) bool { return h.IP == want.IP && !h.Healthy }) {
+				return nil
 			}
 			return fmt.Errorf("%s is not unhealthy yet: %s", want.IP, body)
 		})

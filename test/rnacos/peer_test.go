@@ -3,7 +3,6 @@ package rnacos
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -30,8 +29,6 @@ const (
 	// startTries is how often it is started: it writes to its log as it sets it up,
 	// and panics when it is too early, which on a busy machine is every other time.
 	startTries = 30
-	// callTimeout bounds one request, so that a poll notices a server that hangs.
-	callTimeout = 2 * time.Second
 	// within is how long a change may take to be seen.
 	within = 10 * time.Second
 )
@@ -146,24 +143,7 @@ func (p *peer) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa
 // call sends a request of somebody else, an operator or another client, with the
 // parameters in its query. Any status but 200 is an error.
 func (p *peer) call(method, path string, params url.Values) (string, error) {
-	request, err := http.NewRequest(method, "http://"+p.addr()+"/nacos"+path+"?"+params.Encode(), nil)
-	if err != nil {
-		return "", err
-	}
-	client := http.Client{Timeout: callTimeout}
-	response, err := client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return "", fmt.Errorf("read the answer to %s %s: %w", method, path, err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s %s: status %d: %s", method, path, response.StatusCode, body)
-	}
-	return string(body), nil
+	return testserver.Call(p.addr(), method, path, params)
 }
 
 // instanceParams name an instance.

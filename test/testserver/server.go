@@ -47,6 +47,7 @@ type Server struct {
 	settings []string // as environment variables
 	token    string   // sent with Call, if any
 	running  *process.Process
+	gate     *gate // between the server and everybody else, if any
 }
 
 // New reserves a port for a server that is not running yet. Settings are
@@ -60,6 +61,16 @@ func New(t testing.TB, binary string, settings ...string) *Server {
 func Start(t testing.TB, binary string, settings ...string) *Server {
 	t.Helper()
 	s := New(t, binary, settings...)
+	s.Start(t)
+	return s
+}
+
+// StartBehindGate is Start for a server that can be cut off from everybody; see
+// [Server.CutOff].
+func StartBehindGate(t testing.TB, binary string, settings ...string) *Server {
+	t.Helper()
+	s := New(t, binary, settings...)
+	s.gate = newGate(t, s.Addr())
 	s.Start(t)
 	return s
 }
@@ -115,14 +126,27 @@ func (s *Server) Pause() { s.running.Pause() }
 // Continue ends a Pause.
 func (s *Server) Continue() { s.running.Continue() }
 
+// CutOff lets nothing through to the server that comes over its address, and
+// nothing back, as a broken network does. The server must have been started by
+// [StartBehindGate].
+func (s *Server) CutOff() { s.gate.set(true) }
+
+// Reconnect ends a CutOff.
+func (s *Server) Reconnect() { s.gate.set(false) }
+
 // Log is what the server has written since its last start.
 func (s *Server) Log() string { return s.running.Output() }
 
 // Port is the port the server listens on.
 func (s *Server) Port() int { return s.port }
 
-// Addr is the server's address as host and port.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+// Addr is the server's address as host and port, or that of the gate before it.
+func (s *Server) Addr() string {
+	if s.gate != nil {
+		return s.gate.listener.Addr().String()
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
+}
 
 // FreePort returns a TCP port of 127.0.0.1 that nobody listens on. It lies below
 // the ports that the kernel hands to outgoing connections, so that none of those

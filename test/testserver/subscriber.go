@@ -126,11 +126,6 @@ func decodePush(datagram []byte) ([]Host, int64, error) {
 	if err := json.Unmarshal(datagram, &push); err != nil {
 		return nil, 0, fmt.Errorf("decode the push %s: %w", datagram, err)
 	}
-	var list struct {
-		Hosts []Host `json:"hosts"`
-	}
-	if err := json.Unmarshal([]byte(push.Data), &list); err != nil {
-		return nil, 0, fmt.Errorf("decode the list of a push %s: %w", push.Data, err)
-	}
-	return list.Hosts, push.LastRefTime, nil
+	hosts, err := ParseList(push.Data)
+	return hosts, push.LastRefTime, err
 }

@@ -47,6 +47,11 @@ func (s *Server) Hosts(service string) ([]Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ParseList(body)
+}
+
+// ParseList reads the hosts out of the answer to a question for a service's list.
+func ParseList(body string) ([]Host, error) {
 	var list struct {
 		Hosts []Host `json:"hosts"`
 	}
@@ -66,7 +71,13 @@ func (s *Server) Call(method, path string, params url.Values) (string, error) {
 		}
 		params.Set("accessToken", s.token)
 	}
-	request, err := http.NewRequest(method, "http://"+s.Addr()+"/nacos"+path+"?"+params.Encode(), nil)
+	return Call(s.Addr(), method, path, params)
+}
+
+// Call is [Server.Call] for a registry of whatever kind at an address of the form
+// host:port.
+func Call(address, method, path string, params url.Values) (string, error) {
+	request, err := http.NewRequest(method, "http://"+address+"/nacos"+path+"?"+params.Encode(), nil)
 	if err != nil {
 		return "", err
 	}

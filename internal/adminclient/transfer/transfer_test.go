@@ -202,6 +202,22 @@ func TestSameDocument(t *testing.T) {
 	}
 }
 
+// FuzzSameChecker has documents of a registry compared: each is the same as
+// itself, and the order makes no difference where both tell everything.
+func FuzzSameChecker(f *testing.F) {
+	f.Add(`{"type":"MYSQL","user":"u","pwd":"","cmd":"select 1"}`, `{"type":"MYSQL","user":"u","pwd":"secret","cmd":"select 1"}`)
+	f.Add(`{"type":"TCP"}`, `{"type":"TCP","headers":{}}`)
+	f.Add(`null`, `[{"type":1}]`)
+	f.Fuzz(func(t *testing.T, source, target string) {
+		a, b := json.RawMessage(source), json.RawMessage(target)
+		require.True(t, sameChecker(a, a))
+		require.Equal(t, sameDocument(a, b), sameDocument(b, a))
+		if !lacksPassword(a) {
+			require.Equal(t, sameDocument(a, b), sameChecker(a, b))
+		}
+	})
+}
+
 func TestFailed_TellsWhatEndsEverything(t *testing.T) {
 	r := &run{Options: Options{Problem: func(error) {}}}
 	require.NoError(t, r.failed(&r.report.Services, "x", errors.New("of its own")))

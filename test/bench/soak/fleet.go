@@ -23,6 +23,7 @@ const senders = 50
 // fleet is everybody that talks to the server.
 type fleet struct {
 	settings
+	out    io.Writer
 	url    string
 	client *http.Client
 	probed net.Listener // where the persistent instances are
@@ -34,7 +35,7 @@ type fleet struct {
 
 // counts are what the fleet saw since the last look.
 type counts struct {
-	beats, pushes, lists, failures, serverErrors, forgotten, unhealthy, missing atomic.Int64
+	beats, lists, failures, serverErrors, forgotten, unhealthy, missing atomic.Int64
 }
 
 // instance is one that beats. It belongs to one sender.
@@ -45,13 +46,13 @@ type instance struct {
 	generation int
 }
 
-func newFleet(s settings, base string) (*fleet, error) {
+func newFleet(s settings, out io.Writer, base string) (*fleet, error) {
 	probed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	f := &fleet{
-		settings: s, url: base, probed: probed,
+		settings: s, out: out, url: base, probed: probed,
 		client: &http.Client{
 			Timeout:   10 * time.Second,
 			Transport: &http.Transport{MaxIdleConnsPerHost: senders + s.watchers + 8, IdleConnTimeout: time.Minute},
@@ -75,36 +76,39 @@ func newFleet(s settings, base string) (*fleet, error) {
 	return f, nil
 }
 
-// close ends everything that run began.
+// close waits for everybody, whose context has ended, and ends what is left.
 func (f *fleet) close() {
 	_ = f.probed.Close()
-	f.client.CloseIdleConnections()
 	f.joined.Wait()
+	f.client.CloseIdleConnections()
 }
 
-// wait waits for the senders and watchers, whose context has ended.
-func (f *fleet) wait() { f.close() }
-
-// call makes a request and reads the answer.
+// call makes a request and reads the answer, which must be one of success.
 func (f *fleet) call(ctx context.Context, method, path string, query url.Values) (string, error) {
+	status, body, err := f.ask(ctx, method, path, query)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s %s: %d %s", method, path, status, body)
+	}
+	return body, err
+}
+
+// ask makes a request and reads the answer, whatever it is.
+func (f *fleet) ask(ctx context.Context, method, path string, query url.Values) (status int, answer string, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, f.url+path+"?"+query.Encode(), nil)
 	if err != nil {
-		return "", err
+		return 0, "", err
 	}
 	req.Header.Set("User-Agent", "Nacos-Java-Client:v1.4.1")
 	resp, err := f.client.Do(req)
 	if err != nil {
-		return "", err
+		return 0, "", err
 	}
 	body, err := io.ReadAll(resp.Body)
 	err = errors.Join(err, resp.Body.Close())
 	if resp.StatusCode >= 500 {
 		f.serverErrors.Add(1)
 	}
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s %s: %d %s", method, path, resp.StatusCode, body)
-	}
-	return string(body), err
+	return resp.StatusCode, string(body), err
 }
 
 // count notes a failure, unless the run is over.
@@ -113,7 +117,7 @@ func (f *fleet) count(ctx context.Context, err error) {
 		return
 	}
 	if f.failures.Add(1) <= 3 {
-		fmt.Println("failed:", err)
+		fmt.Fprintln(f.out, "failed:", err)
 	}
 }
 
@@ -234,15 +238,15 @@ func (f *fleet) watch(ctx context.Context) error {
 	go func() { defer close(received); f.receive(conn) }()
 	defer func() { _ = conn.Close(); <-received }()
 	port := conn.LocalAddr().(*net.UDPAddr).Port
-	ticker := time.NewTicker(10 * time.Second / time.Duration(f.services)) // as clients poll
+	ticker := time.NewTicker(renewal / time.Duration(f.services))
 	defer ticker.Stop()
 	for k := 0; ; k++ {
+		f.count(ctx, f.look(ctx, fmt.Sprintf("service-%d", k%f.services), port))
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		f.count(ctx, f.look(ctx, fmt.Sprintf("service-%d", k%f.services), port))
 	}
 }
 
@@ -283,7 +287,6 @@ func (f *fleet) receive(conn *net.UDPConn) {
 		if err != nil {
 			return
 		}
-		f.pushes.Add(1)
 		number, err := pushNumber(packet[:n])
 		if err != nil {
 			continue // without an acknowledgement it comes again, and is counted by the server

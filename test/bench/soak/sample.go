@@ -42,23 +42,25 @@ type sample struct {
 	cpu                float64 // processors in use since the last one
 	beats              float64 // a second
 	p99                time.Duration
-	pushes, lists      int64
+	pushes             int64 // acknowledged
+	lists              int64
 	failures, wrong5xx int64
 	forgotten          int64
 	unhealthy, missing int64
 	flips, expiries    float64
 	frozen             float64
+	pending            float64 // pushes that nobody has answered yet
 }
 
 // observe takes and prints samples until ctx ends.
-func observe(ctx context.Context, s *server, f *fleet, every time.Duration) []sample {
-	fmt.Printf("%8s %8s %7s %10s %5s %5s %8s %8s %7s %6s %5s %4s %6s\n",
+func observe(ctx context.Context, out io.Writer, s *server, f *fleet, every time.Duration) []sample {
+	fmt.Fprintf(out, "%8s %8s %7s %10s %5s %5s %8s %8s %7s %6s %5s %4s %6s\n",
 		"time", "rss MiB", "heap", "goroutines", "fds", "cpu", "beats/s", "p99", "pushes", "failed", "flips", "5xx", "frozen")
 	var samples []sample
 	began, last := time.Now(), time.Now()
 	before, err := s.process()
 	if err != nil {
-		fmt.Println("sample:", err)
+		fmt.Fprintln(out, "sample:", err)
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -79,7 +81,7 @@ func observe(ctx context.Context, s *server, f *fleet, every time.Duration) []sa
 		x.beats = float64(f.beats.Swap(0)) / now.Sub(last).Seconds()
 		last, before = now, x.process
 		samples = append(samples, x)
-		fmt.Printf("%8v %8d %7d %10.0f %5d %5.2f %8.0f %8v %7d %6d %5.0f %4d %6.1f\n",
+		fmt.Fprintf(out, "%8v %8d %7d %10.0f %5d %5.2f %8.0f %8v %7d %6d %5.0f %4d %6.1f\n",
 			x.at.Round(time.Second), x.resident>>20, int64(x.heap)>>20, x.goroutines, x.descriptors, x.cpu, x.beats,
 			x.p99.Round(10*time.Microsecond), x.pushes, x.failures, x.flips, x.wrong5xx, x.frozen)
 	}
@@ -93,67 +95,12 @@ func look(s *server, f *fleet) (sample, error) {
 	p, err := s.process()
 	return sample{
 		process: p, goroutines: m["go_goroutines"], heap: m["go_memstats_heap_inuse_bytes"], p99: f.latency.take(),
-		pushes: f.pushes.Load(), lists: f.lists.Load(), failures: f.failures.Load(),
+		lists: f.lists.Load(), failures: f.failures.Load(),
 		wrong5xx: max(f.serverErrors.Load(), int64(m["5xx"])), forgotten: f.forgotten.Load(),
 		unhealthy: f.unhealthy.Load(), missing: f.missing.Load(),
 		flips: m["rollcall_naming_health_flips_total"], expiries: m["rollcall_naming_expiries_total"],
-		frozen: m["rollcall_naming_lease_clock_frozen_seconds_total"],
+		frozen:  m["rollcall_naming_lease_clock_frozen_seconds_total"],
+		pending: m["rollcall_push_pending"],
+		pushes:  int64(m[`rollcall_push_datagrams_total{outcome="acked"}`]),
 	}, err
-}
-
-// flatness is how much more than in the second quarter of the run the last one
-// may have.
-const flatness = 1.25
-
-// verdict prints what was promised and what was, and reports whether that holds.
-func verdict(w io.Writer, s settings, samples []sample, logged int64, exit error) (held bool) {
-	held = true
-	check := func(holds bool, format string, args ...any) {
-		word := "held  "
-		if !holds {
-			word, held = "FAILED", false
-		}
-		fmt.Fprintf(w, word+" "+format+"\n", args...)
-	}
-	if len(samples) < 8 {
-		check(false, "too short to judge: %d samples", len(samples))
-		return held
-	}
-	last := samples[len(samples)-1]
-	quarter := len(samples) / 4
-	early, late := samples[quarter:2*quarter], samples[len(samples)-quarter:]
-	flat := func(what, unit string, slack float64, value func(sample) float64) {
-		a, b := mean(early, value), mean(late, value)
-		check(b <= a*flatness+slack, "%s: %.0f %s in the second quarter, %.0f in the last", what, a, unit, b)
-	}
-	flat("resident memory", "MiB", 16, func(x sample) float64 { return float64(x.resident) / (1 << 20) })
-	flat("goroutines", "", 10, func(x sample) float64 { return x.goroutines })
-	flat("descriptors", "", 10, func(x sample) float64 { return float64(x.descriptors) })
-	rate := mean(samples[1:], func(x sample) float64 { return x.beats })
-	check(rate >= 0.95*float64(s.rate), "beats: %.0f a second of %d, p99 %v in the last quarter, %.2f processors", rate, s.rate,
-		time.Duration(mean(late, func(x sample) float64 { return float64(x.p99) })).Round(10*time.Microsecond),
-		mean(late, func(x sample) float64 { return x.cpu }))
-	check(last.flips == 0 && last.expiries == 0 && last.unhealthy == 0, "health: %.0f flips, %.0f expiries, %d seen unhealthy in %d lists",
-		last.flips, last.expiries, last.unhealthy, last.lists)
-	check(last.forgotten == 0 && last.missing == 0, "nobody is lost: %d beats of unknown instances, %d lists too short", last.forgotten, last.missing)
-	check(last.wrong5xx == 0 && last.failures == 0, "answers: %d of 5xx, %d failures", last.wrong5xx, last.failures)
-	check(last.pushes > 0, "pushes: %d received", last.pushes)
-	check(logged < 5<<20, "log: %d bytes", logged)
-	check(exit == nil, "end: %v", exitText(exit))
-	return held
-}
-
-func exitText(err error) string {
-	if err == nil {
-		return "exit code 0 on SIGTERM"
-	}
-	return err.Error()
-}
-
-func mean(samples []sample, value func(sample) float64) float64 {
-	sum := 0.0
-	for _, x := range samples {
-		sum += value(x)
-	}
-	return sum / float64(len(samples))
 }

@@ -20,6 +20,7 @@ import (
 // server is the process under load.
 type server struct {
 	cmd    *exec.Cmd
+	out    io.Writer
 	dir    string
 	url    string
 	client *http.Client
@@ -29,12 +30,12 @@ type server struct {
 
 // start runs the binary on a free port of 127.0.0.1 with a data directory of its
 // own.
-func start(ctx context.Context, binary string) (*server, error) {
+func start(ctx context.Context, out io.Writer, binary string) (*server, error) {
 	dir, err := os.MkdirTemp("", "rollcall-soak-*")
 	if err != nil {
 		return nil, err
 	}
-	s := &server{dir: dir, client: &http.Client{Timeout: 5 * time.Second}, ended: make(chan struct{})}
+	s := &server{out: out, dir: dir, client: &http.Client{Timeout: 5 * time.Second}, ended: make(chan struct{})}
 	s.cmd = exec.CommandContext(ctx, binary, "server", "--port", "0", "--address", "127.0.0.1", "--data-dir", dir)
 	s.cmd.Env = append(os.Environ(), "MANAGEMENT_ENDPOINTS_EXPOSURE=health,prometheus", "ROLLCALL_CONFIG=")
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
@@ -69,12 +70,31 @@ func (s *server) read(log io.Reader, serves chan<- string) {
 			serves <- m[1]
 		}
 		if strings.Contains(lines.Text(), "level=WARN") || strings.Contains(lines.Text(), "level=ERROR") {
-			fmt.Println("server:", lines.Text())
+			fmt.Fprintln(s.out, "server:", lines.Text())
 		}
 	}
 }
 
 func (s *server) logBytes() int64 { return s.logged.Load() }
+
+// settles waits until no push is pending, and returns how long that took or how
+// many still are.
+func (s *server) settles(ctx context.Context, within time.Duration) (took time.Duration, pending float64) {
+	began := time.Now()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		m, err := s.metrics()
+		if pending = m["rollcall_push_pending"]; err == nil && pending == 0 || time.Since(began) > within {
+			return time.Since(began), pending
+		}
+		select {
+		case <-ctx.Done():
+			return time.Since(began), pending
+		case <-ticker.C:
+		}
+	}
+}
 
 // terminate ends the server as a platform does. It returns what its exit came to.
 func (s *server) terminate() error {
@@ -136,7 +156,7 @@ func (s *server) process() (process, error) {
 	return p, nil
 }
 
-// metrics reads the server's own, summed over their labels.
+// metrics reads the server's own, each series by itself and summed over its labels.
 func (s *server) metrics() (map[string]float64, error) {
 	resp, err := s.client.Get(s.url + "/actuator/prometheus")
 	if err != nil {
@@ -154,8 +174,11 @@ func (s *server) metrics() (map[string]float64, error) {
 		if err != nil {
 			continue
 		}
-		name, labels, _ := strings.Cut(line[:at], "{")
+		name, labels, labelled := strings.Cut(line[:at], "{")
 		sums[name] += value
+		if labelled {
+			sums[line[:at]] = value
+		}
 		if name == "http_server_requests_seconds_count" && strings.Contains(labels, `status="5`) {
 			sums["5xx"] += value
 		}

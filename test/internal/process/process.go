@@ -3,12 +3,12 @@
 package process
 
 import (
-	"bytes"
 	"os/exec"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rollcall-go/rollcall/internal/testutil"
 )
 
 // Process is a running or ended child process. Its methods may be called from
@@ -16,7 +16,7 @@ import (
 type Process struct {
 	name   string
 	cmd    *exec.Cmd
-	output *output
+	output testutil.Output
 	exited chan struct{}
 	err    error // of Wait; readable once exited is closed
 }
@@ -27,10 +27,10 @@ type Process struct {
 // test failed.
 func Start(t testing.TB, name string, cmd *exec.Cmd) *Process {
 	t.Helper()
-	p := &Process{name: name, cmd: cmd, output: new(output), exited: make(chan struct{})}
-	cmd.Stderr = p.output
+	p := &Process{name: name, cmd: cmd, exited: make(chan struct{})}
+	cmd.Stderr = &p.output
 	if cmd.Stdout == nil {
-		cmd.Stdout = p.output
+		cmd.Stdout = &p.output
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", name, err)
@@ -86,23 +86,3 @@ func (p *Process) Exited() <-chan struct{} { return p.exited }
 
 // Output is what the process has written so far.
 func (p *Process) Output() string { return p.output.String() }
-
-// output is a buffer that one side fills while the other reads it.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-// String returns what was written so far.
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
