@@ -77,6 +77,7 @@ type API struct {
 	limited  func() string
 	stopping func() bool
 	logger   *slog.Logger
+	walks    *walks
 	// pushBase are the counts when an operator reset them; nil for never.
 	pushBase atomic.Pointer[push.Counts]
 }
@@ -104,6 +105,7 @@ func New(o Options) (*API, error) {
 	return &API{
 		store: o.Store, switches: o.Switches, state: o.State, proposer: o.Proposer, push: o.Push,
 		auth: o.Auth, authOn: o.AuthEnabled, node: o.Node, loading: o.Unready, limited: o.Limited, stopping: o.Stopping, logger: o.Logger,
+		walks: newWalks(),
 	}, nil
 }
 
