@@ -85,7 +85,7 @@ func (a *API) listServices(c *call) (answer, error) {
 		}
 	}
 	names := []string{}
-	for _, r := range a.walks.part(a.walks.of(c, p, "namespaceId", "groupName", "selector"), p, all) {
+	for _, r := range a.walks.services(a.walks.of(c, p, "namespaceId", "groupName", "selector"), p, all) {
 		if group == allGroups {
 			names = append(names, r.GroupedName())
 		} else {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"hash/maphash"
 	"sort"
 	"sync"
@@ -9,12 +10,12 @@ import (
 	"github.com/rollcall-go/rollcall/server/naming"
 )
 
-// walks remembers how far callers have read the list of services who read it page
-// by page. Counted from the beginning, the next page would repeat a name when a
-// service was added before it meanwhile and leave one out when one was removed;
-// it goes on after the last name of the page before instead, so that a walk meets
-// every service once that is there all the time (SB-10). Only the page right
-// after the one that was asked for last is found so; every other is counted.
+// walks remembers how far callers have read a list who read it page by page.
+// Counted from the beginning, the next page would repeat a line when one was added
+// before it meanwhile and leave one out when one was removed; it goes on after the
+// last line of the page before instead, so that a walk meets everything once that
+// is there all the time (SB-10). Only the page right after the one that was asked
+// for last is found so; every other is counted.
 //
 // What is remembered is a hint of bounded size: without it pages are counted.
 // Several goroutines may use walks at the same time.
@@ -40,7 +41,7 @@ type walk uint64
 // step is the page that a walk asked for last.
 type step struct {
 	page int
-	last string // the grouped name of its last service
+	last string // the key of its last line
 }
 
 func newWalks() *walks { return &walks{seed: maphash.MakeSeed()} }
@@ -58,18 +59,33 @@ func (w *walks) of(c *call, p page, filters ...string) walk {
 	return walk(h.Sum64())
 }
 
-// part returns the page's part of services, which are sorted by grouped name.
-func (w *walks) part(of walk, p page, services []*naming.Revision) []*naming.Revision {
-	from, to := p.of(len(services))
+// part returns the page's part of n lines, which are sorted by key.
+func (w *walks) part(of walk, p page, n int, key func(i int) string) (from, to int) {
+	from, to = p.of(n)
 	before, known := w.step(of)
 	if known && before.page == p.number-1 {
-		from = sort.Search(len(services), func(i int) bool { return services[i].GroupedName() > before.last })
-		to = from + min(p.size, len(services)-from)
+		from = sort.Search(n, func(i int) bool { return key(i) > before.last })
+		to = from + min(p.size, n-from)
 	}
-	if from < to && (known || to < len(services)) { // a list of one page is no walk
-		w.remember(of, step{p.number, services[to-1].GroupedName()})
+	if from < to && (known || to < n) { // a list of one page is no walk
+		w.remember(of, step{p.number, key(to - 1)})
 	}
-	return services[from:to]
+	return from, to
+}
+
+// services is part of a list of services, sorted by grouped name.
+func (w *walks) services(of walk, p page, all []*naming.Revision) []*naming.Revision {
+	from, to := w.part(of, p, len(all), func(i int) string { return all[i].GroupedName() })
+	return all[from:to]
+}
+
+// instances is part of a list of a cluster's instances, sorted by address.
+func (w *walks) instances(of walk, p page, all []*naming.Instance) []*naming.Instance {
+	from, to := w.part(of, p, len(all), func(i int) string {
+		// Between addresses is what none contains, and ports have equal lengths.
+		return fmt.Sprintf("%s\x00%05d\x00%t", all[i].IP, all[i].Port, all[i].Ephemeral)
+	})
+	return all[from:to]
 }
 
 func (w *walks) step(of walk) (step, bool) {

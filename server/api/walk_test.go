@@ -62,6 +62,33 @@ func TestSB10_AWalkMeetsEveryServiceOnce(t *testing.T) {
 	}
 }
 
+func TestSB10_AWalkMeetsEveryInstanceOnce(t *testing.T) {
+	f := newFixture(t)
+	var all []string
+	for i := range 25 {
+		ip, port := []string{"192.0.2.10", "192.0.2.7", "2001:db8::1"}[i/10], fmt.Sprint(1+i%10*7)
+		if i%5 == 0 {
+			all = append(all, ip+" "+port+" false")
+			f.want("200 ok", "POST instance", persistent("serviceName", "walked", "ip", ip, "port", port)...)
+		}
+		all = append(all, ip+" "+port+" true")
+		f.want("200 ok", "POST instance", "serviceName", "walked", "ip", ip, "port", port)
+	}
+	var walked []string
+	for page := range 7 {
+		var reply struct{ List []catalogInstance }
+		require.NoError(t, json.Unmarshal([]byte(f.wantStatus(200, "GET catalog/instances", "serviceName", "walked",
+			"clusterName", "DEFAULT", "pageNo", fmt.Sprint(page+1), "pageSize", "5")), &reply))
+		for _, i := range reply.List {
+			if i.IP != "192.0.2.1" {
+				walked = append(walked, fmt.Sprint(i.IP, " ", i.Port, " ", i.Ephemeral))
+			}
+		}
+		f.want("200 ok", []string{"POST", "DELETE"}[page%2]+" instance", "serviceName", "walked", "ip", "192.0.2.1", "port", "1")
+	}
+	require.Equal(t, all, walked)
+}
+
 func TestSB10_WhatIsNoNextPageIsCounted(t *testing.T) {
 	for name, ask := range map[string]func(f *fixture) []string{
 		"another size": func(f *fixture) []string {
