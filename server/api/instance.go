@@ -65,13 +65,20 @@ func (a *API) registerInstance(c *call) (answer, error) {
 // updateInstance replaces all values of an instance. An SDK that changes what it
 // registered itself registers anew; from everyone else it is an operator's
 // change. A Java client's must name what exists; for the others it creates what
-// does not (Nacos HTTP v1: update).
+// does not (Nacos HTTP v1: update). A kind that is named is the kind that is
+// meant; unnamed it is that of the only instance there (SB-25).
 func (a *API) updateInstance(c *call) (answer, error) {
 	k, r, err := c.registration()
 	if err != nil {
 		return answer{}, err
 	}
-	if a.persistent(c) {
+	wantPersistent := a.persistent(c)
+	if c.Get("ephemeral") == "" {
+		if ephemeral, persistent := a.find(k, r.InstanceKey); (ephemeral == nil) != (persistent == nil) {
+			wantPersistent = persistent != nil
+		}
+	}
+	if wantPersistent {
 		return a.updatePersistent(c, k, r)
 	}
 	agent := c.agent()

@@ -292,6 +292,35 @@ func TestSB25_TheKindSelectsWhatIsChanged(t *testing.T) {
 	})
 }
 
+func TestSB25_AnUpdateThatNamesNoKindMeetsTheOneThereIs(t *testing.T) {
+	for _, agent := range []string{"curl/8.0", java14} {
+		for _, byDefault := range []string{"true", "false"} {
+			for _, kind := range []string{"true", "false"} {
+				f := newFixture(t)
+				f.agent = agent
+				f.want("200 ok", "PUT operator/switches", "entry", "defaultInstanceEphemeral", "value", byDefault)
+				at := []string{"serviceName", "c25", "ip", "192.0.2.7", "port", "80"}
+				f.want("200 ok", "POST instance", append(at, "ephemeral", kind)...)
+				f.want("200 ok", "PUT instance", append(at, "weight", "3")...)
+				hosts := f.list("serviceName", "c25").Hosts
+				require.Len(t, hosts, 1, "no second instance of the other kind")
+				require.Equal(t, 3.0, hosts[0].Weight)
+				require.Equal(t, kind, strconv.FormatBool(hosts[0].Ephemeral))
+			}
+		}
+	}
+	f := newFixture(t)
+	at := []string{"serviceName", "c25", "ip", "192.0.2.7", "port", "80"}
+	f.want("200 ok", "POST instance", persistent(at...)...)
+	f.want("200 ok", "PUT instance", append(at, "ephemeral", "true", "weight", "3")...)
+	f.want("200 ok", "PUT instance", append(at, "weight", "4")...)
+	weights := map[bool]float64{}
+	for _, h := range f.list("serviceName", "c25").Hosts {
+		weights[h.Ephemeral] = h.Weight
+	}
+	require.Equal(t, map[bool]float64{true: 4, false: 1}, weights, "of both the default decides")
+}
+
 func TestSB25_AnOperatorsChangeMeetsWhatItNames(t *testing.T) {
 	for _, kind := range []string{"true", "false"} {
 		t.Run("ephemeral "+kind, func(t *testing.T) {
