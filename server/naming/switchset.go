@@ -109,7 +109,11 @@ func number(field func(*SwitchValues) *int64, least int64, tooSmall string) setS
 
 func boolean(field func(*SwitchValues) *bool) setSwitch {
 	return func(v *SwitchValues, value string) error {
-		*field(v) = strings.EqualFold(value, "true")
+		on := strings.EqualFold(value, "true")
+		if !on && !strings.EqualFold(value, "false") {
+			return wire.BadRequestf("neither true nor false: %q", wire.Excerpt(value))
+		}
+		*field(v) = on
 		return nil
 	}
 }
