@@ -37,7 +37,7 @@ func (a *API) catalogServices(c *call) (answer, error) {
 			all = append(all, r)
 		}
 	}
-	shown := a.walks.services(a.walks.of(c, p, "namespaceId", "serviceNameParam", "groupNameParam", "hasIpCount", "instance"), p, all)
+	shown := a.walks.services(a.walks.of(c, p, "namespaceId", "serviceNameParam", "groupNameParam", "hasIpCount", "instance", "withInstances"), p, all)
 	if withInstances {
 		return servicesWithInstances(shown)
 	}
