@@ -12,14 +12,17 @@ import (
 // stored under (server case SB-02): IPv6, bare or in brackets, in canonical form
 // without brackets and an IPv4 address inside IPv6 as IPv4; text of digits and
 // dots must be an IPv4 address, legacy short forms included, and stays as it is;
-// everything else is a host name of letters, digits, '-', '_' and '.'. A
-// malformed address is a [BadRequest]. The usual IPv4 literal costs no
+// everything else is a host name, whose labels of letters, digits, '-' and '_'
+// have 1 to 63 bytes and no '-' at either end. No address is longer than a host
+// name can be. A malformed one is a [BadRequest]. The usual IPv4 literal costs no
 // allocation.
 func ParseIP(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	switch {
 	case text == "":
 		return "", BadRequest("Param 'ip' is required.")
+	case len(text) > maxAddress:
+		return "", BadRequestf("The address(%q) is longer than %d bytes.", Excerpt(text), maxAddress)
 	case text[0] == '[' || strings.IndexByte(text, ':') >= 0:
 		return parseIPv6(text)
 	case strings.IndexFunc(text, notIPv4Rune) < 0:
@@ -27,7 +30,7 @@ func ParseIP(text string) (string, error) {
 			return "", BadRequestf("The IPv4 address(%q) is incorrect.", Excerpt(text))
 		}
 		return text, nil
-	case len(text) > 253 || strings.ContainsFunc(text, notHostRune):
+	case !isHostName(text):
 		return "", BadRequestf("The host name(%q) is incorrect.", Excerpt(text))
 	}
 	return text, nil
@@ -50,6 +53,23 @@ func parseIPv6(text string) (string, error) {
 		return string(canonical), nil
 	}
 	return bare, nil
+}
+
+// Limits of host names in bytes (RFC 1035).
+const (
+	maxAddress = 253
+	maxLabel   = 63
+)
+
+// isHostName accepts one dot at the end.
+func isHostName(text string) bool {
+	for label := range strings.SplitSeq(strings.TrimSuffix(text, "."), ".") {
+		if label == "" || len(label) > maxLabel || strings.ContainsFunc(label, notHostRune) ||
+			label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+	}
+	return true
 }
 
 func notIPv4Rune(r rune) bool { return r != '.' && (r < '0' || r > '9') }

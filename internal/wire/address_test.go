@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,6 +26,12 @@ func TestSB02_Addresses(t *testing.T) {
 		"under_score":           "under_score",
 		"bücher.example":        "bücher.example",
 		"1.2.3.4.example":       "1.2.3.4.example",
+		"host.example.":         "host.example.",
+		"::ffff:c000:201":       "192.0.2.1",
+		"[fe80::1%eth0]":        "fe80::1%eth0",
+		"::":                    "::",
+
+		strings.Repeat("a", 63) + ".example": strings.Repeat("a", 63) + ".example",
 	} {
 		got, err := ParseIP(text)
 		require.NoError(t, err, text)
@@ -53,6 +60,21 @@ func TestSB02_Addresses(t *testing.T) {
 		"a b":               "The host name",
 		"<script>":          "The host name",
 		"a#b":               "The host name",
+		"a..b":              "The host name",
+		".a":                "The host name",
+		"a..":               "The host name",
+		"-a":                "The host name",
+		"192.0.2.-1":        "The host name",
+		"a-.example":        "The host name",
+		"%":                 "The host name",
+		"[host]":            "is incorrect",
+		"::1]":              "is incorrect",
+		"fe80::1%":          "is incorrect",
+
+		strings.Repeat("a", 64):               "The host name",
+		strings.Repeat("a.", 127):             "longer than 253 bytes",
+		"fe80::1%" + strings.Repeat("z", 250): "longer than 253 bytes",
+		strings.Repeat("0", 300) + "1":        "longer than 253 bytes",
 	} {
 		_, err := ParseIP(text)
 		requireBadRequest(t, err, why)

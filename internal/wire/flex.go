@@ -57,15 +57,15 @@ func (f *flexFloat) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// flexBool is a boolean, also as a string in any case (server case SB-06); null
-// leaves it as it is.
+// flexBool is a boolean, also as a string in any case (server case SB-06) or as 1
+// and 0; null leaves it as it is.
 type flexBool bool
 
 func (v *flexBool) UnmarshalJSON(b []byte) error {
 	switch text := scalar(b); {
-	case strings.EqualFold(text, "true"):
+	case strings.EqualFold(text, "true"), text == "1":
 		*v = true
-	case strings.EqualFold(text, "false"):
+	case strings.EqualFold(text, "false"), text == "0":
 		*v = false
 	case text != "null" && text != "":
 		return BadRequestf("not a boolean: %s", Excerpt(text))

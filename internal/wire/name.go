@@ -67,6 +67,15 @@ func ParseServiceName(serviceName, groupName string) (ServiceName, error) {
 	return n, nil
 }
 
+// ParseGroup reads a group by itself, by the same rule.
+func ParseGroup(text string) (string, error) {
+	n, err := ParseServiceName("name", text)
+	if err != nil {
+		return "", BadRequestf("Param 'groupName' is illegal: %s", Excerpt(text))
+	}
+	return n.Group, nil
+}
+
 func badServiceName(s string) error {
 	return BadRequestf("Param 'serviceName' is illegal, it should be format as 'groupName@@serviceName': %s", Excerpt(s))
 }

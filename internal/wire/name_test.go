@@ -44,6 +44,18 @@ func TestSB04_ServiceNames(t *testing.T) {
 	}
 }
 
+func TestSB04_GroupsByThemselves(t *testing.T) {
+	for text, want := range map[string]string{"": DefaultGroup, "  ": DefaultGroup, " G ": "G", "a@b": "a@b", "@a": "@a"} {
+		got, err := ParseGroup(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got)
+	}
+	for _, text := range []string{"a@", "a@@b", "@@", "@", "a b", "a/b", "*"} {
+		_, err := ParseGroup(text)
+		requireBadRequest(t, err, "Param 'groupName' is illegal: "+text)
+	}
+}
+
 func FuzzParseServiceName(f *testing.F) {
 	for _, seed := range [][2]string{{"pay", "G"}, {"G@@pay", ""}, {"@n", "g@"}, {"a@b", "c@d"}, {"A@@B@@C", " "}} {
 		f.Add(seed[0], seed[1])

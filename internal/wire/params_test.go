@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -53,9 +54,9 @@ func TestParams_Required(t *testing.T) {
 	requireBadRequest(t, err, "Param 'ip' is required.")
 	_, err = p.Required("empty")
 	requireBadRequest(t, err, "Param 'empty' is required.")
-	_, err = p.RequiredInt("ip")
+	_, err = p.RequiredCount("ip")
 	requireBadRequest(t, err, "Param 'ip' is required.")
-	_, err = p.RequiredInt("port")
+	_, err = p.RequiredCount("port")
 	requireBadRequest(t, err, `For input string: "x"`)
 }
 
@@ -108,6 +109,28 @@ func TestParams_Booleans(t *testing.T) {
 	require.False(t, absent)
 }
 
+func TestSB10_CountsHaveNoLargest(t *testing.T) {
+	for text, want := range map[string]int{
+		"7": 7, "-7": -7, "+7": 7, "2147483647": math.MaxInt32, "2147483648": math.MaxInt32,
+		"9999999999999999999999": math.MaxInt32, "-9999999999999999999999": math.MinInt32,
+	} {
+		p := mustParse(t, "v="+url.QueryEscape(text), "")
+		got, err := p.RequiredCount("v")
+		require.NoError(t, err, text)
+		require.Equal(t, want, got)
+		require.Equal(t, want, p.LenientCount("v"))
+	}
+	for _, text := range []string{"x", "1.0", "0x7", "1_0", "NaN"} {
+		p := mustParse(t, "v="+text, "")
+		_, err := p.RequiredCount("v")
+		requireBadRequest(t, err, "For input string: "+strconv.Quote(text))
+		require.Zero(t, p.LenientCount("v"))
+	}
+	require.Zero(t, mustParse(t, "", "").LenientCount("v"))
+	_, err := mustParse(t, "", "").RequiredCount("v")
+	requireBadRequest(t, err, "Param 'v' is required.")
+}
+
 func TestParams_Numbers(t *testing.T) {
 	for text, want := range map[string]int{"7": 7, "-7": -7, "+7": 7, "2147483647": 2147483647, "": 42} {
 		got, err := mustParse(t, "v="+url.QueryEscape(text), "").Int("v", 42)
@@ -118,9 +141,7 @@ func TestParams_Numbers(t *testing.T) {
 		p := mustParse(t, "v="+text, "")
 		_, err := p.Int("v", 42)
 		requireBadRequest(t, err, "For input string: "+strconv.Quote(text))
-		require.Zero(t, p.LenientInt("v"))
 	}
-	require.Equal(t, 7, mustParse(t, "v=7", "").LenientInt("v"))
 
 	for text, want := range map[string]float64{"0.5": 0.5, "1": 1, "1e3": 1000, "": 42} {
 		p := mustParse(t, "v="+text, "")

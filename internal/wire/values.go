@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -51,19 +52,20 @@ func (p Params) Int(name string, def int) (int, error) {
 	return parseInt(v)
 }
 
-// RequiredInt reads a Java int that must be there.
-func (p Params) RequiredInt(name string) (int, error) {
+// RequiredCount reads a whole number that must be there, to count with: one that
+// no int can hold is the largest, or the smallest. Used for pages.
+func (p Params) RequiredCount(name string) (int, error) {
 	v, err := p.Required(name)
 	if err != nil {
 		return 0, err
 	}
-	return parseInt(v)
+	return parseCount(v)
 }
 
-// LenientInt reads a Java int; blank and bad text are 0. Used for pageNo and
-// pageSize of the service list.
-func (p Params) LenientInt(name string) int {
-	n, err := parseInt(p.Get(name))
+// LenientCount is RequiredCount for what is 0 when it is blank or bad text. Used
+// for pageNo and pageSize of the service list.
+func (p Params) LenientCount(name string) int {
+	n, err := parseCount(p.Get(name))
 	if err != nil {
 		return 0
 	}
@@ -95,6 +97,14 @@ func (p Params) LenientFloat(name string) float64 {
 		return 0
 	}
 	return f
+}
+
+func parseCount(text string) (int, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, BadRequestf("For input string: %q", Excerpt(text))
+	}
+	return int(n), nil
 }
 
 func parseInt(text string) (int, error) {

@@ -79,6 +79,7 @@ type API struct {
 	logger   *slog.Logger
 	// switching has room for one change of a stored switch.
 	switching chan struct{}
+	walks     *walks
 	// pushBase are the counts when an operator reset them; nil for never.
 	pushBase atomic.Pointer[push.Counts]
 }
@@ -107,6 +108,7 @@ func New(o Options) (*API, error) {
 		store: o.Store, switches: o.Switches, state: o.State, proposer: o.Proposer, push: o.Push,
 		auth: o.Auth, authOn: o.AuthEnabled, node: o.Node, loading: o.Unready, limited: o.Limited, stopping: o.Stopping, logger: o.Logger,
 		switching: make(chan struct{}, 1),
+		walks:     newWalks(),
 	}, nil
 }
 

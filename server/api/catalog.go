@@ -2,6 +2,7 @@ package api
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
 	"github.com/rollcall-go/rollcall/server/naming"
@@ -135,18 +136,18 @@ func (a *API) catalogInstances(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	all := []catalogInstance{}
-	for i := range revision.Cluster(cluster) {
-		all = append(all, instanceOf(i, revision.GroupedName()))
-	}
+	all := slices.Collect(revision.Cluster(cluster))
 	if len(all) == 0 && !knowsCluster(revision, cluster) {
 		return answer{}, notFoundf("cluster %s is not found!", cluster)
 	}
-	from, to := p.of(len(all))
+	shown := []catalogInstance{}
+	for _, i := range a.walks.instances(a.walks.of(c, p, "namespaceId", "serviceName", "dom", "groupName", "clusterName"), p, all) {
+		shown = append(shown, instanceOf(i, revision.GroupedName()))
+	}
 	return jsonOf(struct {
 		List  []catalogInstance `json:"list"`
 		Count int               `json:"count"`
-	}{all[from:to], len(all)})
+	}{shown, len(all)})
 }
 
 func knowsCluster(r *naming.Revision, name string) bool {

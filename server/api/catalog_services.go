@@ -37,12 +37,12 @@ func (a *API) catalogServices(c *call) (answer, error) {
 			all = append(all, r)
 		}
 	}
-	from, to := p.of(len(all))
+	shown := a.walks.services(a.walks.of(c, p, "namespaceId", "serviceNameParam", "groupNameParam", "hasIpCount", "instance", "withInstances"), p, all)
 	if withInstances {
-		return servicesWithInstances(all[from:to])
+		return servicesWithInstances(shown)
 	}
-	services := make([]catalogEntry, 0, to-from)
-	for _, r := range all[from:to] {
+	services := make([]catalogEntry, 0, len(shown))
+	for _, r := range shown {
 		services = append(services, entryOf(r))
 	}
 	return jsonOf(struct {

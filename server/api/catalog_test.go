@@ -76,6 +76,10 @@ func TestSB10_CatalogPaging(t *testing.T) {
 		require.GreaterOrEqual(t, len(seen), 25)
 		f.wantStatus(400, path, "serviceName", "one", "clusterName", "DEFAULT", "pageNo", "1", "pageSize", "0")
 		f.wantStatus(200, path, "serviceName", "one", "clusterName", "DEFAULT", "pageNo", "2147483647", "pageSize", "2147483647")
+		require.Len(t, names.FindAllString(f.wantStatus(200, path, "serviceName", "one", "clusterName", "DEFAULT",
+			"pageNo", "1", "pageSize", "9999999999"), -1), len(seen))
+		require.Empty(t, names.FindAllString(f.wantStatus(200, path, "serviceName", "one", "clusterName", "DEFAULT",
+			"pageNo", "9999999999", "pageSize", "10"), -1))
 	}
 }
 

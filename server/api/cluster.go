@@ -28,7 +28,7 @@ func (a *API) updateCluster(c *call) (answer, error) {
 		return answer{}, err
 	}
 	info := naming.ClusterInfo{
-		CheckPort: c.LenientInt("checkPort"), UseInstancePort: c.LooseBool(false, "useInstancePort4Check"),
+		CheckPort: c.LenientCount("checkPort"), UseInstancePort: c.LooseBool(false, "useInstancePort4Check"),
 	}
 	if info.Checker, err = parseChecker(c.Get("healthChecker")); err != nil {
 		return answer{}, err

@@ -65,13 +65,20 @@ func (a *API) registerInstance(c *call) (answer, error) {
 // updateInstance replaces all values of an instance. An SDK that changes what it
 // registered itself registers anew; from everyone else it is an operator's
 // change. A Java client's must name what exists; for the others it creates what
-// does not (Nacos HTTP v1: update).
+// does not (Nacos HTTP v1: update). A kind that is named is the kind that is
+// meant; unnamed it is that of the only instance there (SB-25).
 func (a *API) updateInstance(c *call) (answer, error) {
 	k, r, err := c.registration()
 	if err != nil {
 		return answer{}, err
 	}
-	if a.persistent(c) {
+	wantPersistent := a.persistent(c)
+	if c.Get("ephemeral") == "" {
+		if ephemeral, persistent := a.find(k, r.InstanceKey); (ephemeral == nil) != (persistent == nil) {
+			wantPersistent = persistent != nil
+		}
+	}
+	if wantPersistent {
 		return a.updatePersistent(c, k, r)
 	}
 	agent := c.agent()
@@ -91,6 +98,8 @@ func (c *call) given() naming.Given {
 	}
 }
 
+// patchInstance changes single values of an instance that is there. Of both kinds
+// the persistent one is meant unless the request says otherwise (SB-25).
 func (a *API) patchInstance(c *call) (answer, error) {
 	k, err := c.ServiceKey()
 	if err != nil {
@@ -124,47 +133,37 @@ func (a *API) patchInstance(c *call) (answer, error) {
 	if app := c.Get("app"); app != "" {
 		p.App = &app
 	}
-	if _, persistent := a.find(k, ik); persistent != nil {
+	ephemeral, persistent := a.find(k, ik)
+	wantPersistent, err := c.meant(ephemeral, persistent, true)
+	if err != nil {
+		return answer{}, err
+	}
+	if wantPersistent {
 		return a.patchPersistent(c, k, ik, p)
 	}
 	return ok, a.store.Patch(k, ik, p)
 }
 
 // deregisterInstance removes an instance. What is not there is removed already.
-// Without the parameter ephemeral the one at that address is meant, whatever its
-// kind; a parameter that contradicts the only one there is an error, and where
-// both kinds are it selects (SB-26).
+// Where instances of both kinds are, the ephemeral one goes unless the request
+// or the switch defaultInstanceEphemeral says otherwise.
 func (a *API) deregisterInstance(c *call) (answer, error) {
 	k, r, err := c.registration()
 	if err != nil {
 		return answer{}, err
 	}
-	wantPersistent := a.persistent(c)
-	switch ephemeral, persistent := a.find(k, r.InstanceKey); {
-	case ephemeral != nil && persistent != nil:
-	case ephemeral == nil && persistent == nil:
+	ephemeral, persistent := a.find(k, r.InstanceKey)
+	if ephemeral == nil && persistent == nil {
 		return ok, nil
-	case c.Get("ephemeral") == "":
-		wantPersistent = persistent != nil
-	case wantPersistent && persistent == nil:
-		return answer{}, wire.BadRequest("the instance is ephemeral, and ephemeral=false was asked for; nothing was removed")
-	case !wantPersistent && ephemeral == nil:
-		return answer{}, wire.BadRequest("the instance is persistent, and ephemeral=true was asked for; nothing was removed")
+	}
+	wantPersistent, err := c.meant(ephemeral, persistent, a.persistent(c))
+	if err != nil {
+		return answer{}, err
 	}
 	if wantPersistent {
 		return a.deregisterPersistent(c, k, r.InstanceKey)
 	}
 	return ok, a.store.Deregister(k, r.InstanceKey)
-}
-
-// find returns the instances at an address, of which there can be one of each
-// kind; nil for none.
-func (a *API) find(k wire.ServiceKey, ik naming.InstanceKey) (ephemeral, persistent *naming.Instance) {
-	revision, found := a.store.Lookup(k)
-	if !found {
-		return nil, nil
-	}
-	return revision.Find(ik)
 }
 
 // instanceDetail shows one instance with its real health, never the one that

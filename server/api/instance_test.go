@@ -125,6 +125,9 @@ func TestSB04_GroupsAndNames(t *testing.T) {
 		f.want("200 ok", "POST instance", append(at, "serviceName", "c@d", "groupName", "a@b")...)
 		require.Equal(t, "a@b@@c@d", f.list("serviceName", "c@d", "groupName", "a@b").Name)
 		f.want(`200 {"doms":["pay"],"count":1}`, "GET service/list", "pageNo", "1", "pageSize", "10", "groupName", "G1")
+		for _, group := range []string{"a@", "A@@B", "a b", "@"} {
+			f.wantStatus(400, "GET service/list", "pageNo", "1", "pageSize", "10", "groupName", group)
+		}
 		require.Len(t, f.hosts("dom", "g1"), 1, "the legacy name of the parameter")
 	})
 }
@@ -135,7 +138,7 @@ func TestSB26_Deregistering(t *testing.T) {
 		f.want("200 ok", "DELETE instance", at...)
 		f.want("200 ok", "DELETE instance", append(at, "ephemeral", "false")...)
 		f.want("200 ok", "POST instance", at...)
-		f.want("400 caused: the instance is ephemeral, and ephemeral=false was asked for; nothing was removed;",
+		f.want("400 caused: the instance is ephemeral, and ephemeral=false was asked for; nothing was changed;",
 			"DELETE instance", append(at, "ephemeral", "false")...)
 		require.Len(t, f.hosts("serviceName", "d26"), 1)
 		f.want("200 ok", "PUT operator/switches", "entry", "defaultInstanceEphemeral", "value", "false")

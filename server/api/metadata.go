@@ -1,8 +1,9 @@
 package api
 
 import (
-	"encoding/json"
+	"cmp"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,8 +67,12 @@ func (a *API) metadataBatch(c *call, patch func(map[string]string) (set map[stri
 }
 
 func batchName(ik naming.InstanceKey, kind string) string {
-	return ik.IP + ":" + strconv.Itoa(ik.Port) + ":unknown:" + ik.Cluster + ":" + kind
+	return address(ik) + ":unknown:" + ik.Cluster + ":" + kind
 }
+
+// address is ip:port; of IPv6 the address stands in brackets, so that both parts
+// can be told apart (SB-02).
+func address(ik naming.InstanceKey) string { return net.JoinHostPort(ik.IP, strconv.Itoa(ik.Port)) }
 
 // batchTargets are the instances that a batch is about, by kind.
 type batchTargets struct {
@@ -85,17 +90,8 @@ func (c *call) batchTargets() (t batchTargets) {
 	default:
 		return t
 	}
-	var named []wire.Host // which reads numbers and booleans that are texts, as Nacos does
-	if err := json.Unmarshal([]byte(c.Get("instances")), &named); err != nil {
-		return t
-	}
-	for _, n := range named {
-		ip, ipErr := wire.ParseIP(n.IP)
-		cluster, clusterErr := wire.ParseCluster(n.ClusterName)
-		if ipErr != nil || clusterErr != nil {
-			continue
-		}
-		ik := naming.InstanceKey{Cluster: cluster, IP: ip, Port: n.Port}
+	for _, n := range wire.ParseTargets(c.Get("instances")) {
+		ik := naming.InstanceKey{Cluster: n.Cluster, IP: n.IP, Port: n.Port}
 		if n.Ephemeral {
 			t.ephemeral = append(t.ephemeral, ik)
 		} else {
@@ -111,13 +107,14 @@ func (a *API) instanceStatuses(c *call) (answer, error) {
 	if key == "" {
 		return answer{}, notPresent("key")
 	}
-	namespace, name, found := strings.Cut(key, "##")
-	if !found {
-		namespace, name = wire.PublicNamespace, key
+	namespace, name := "", key
+	if i := strings.LastIndex(key, "##"); i >= 0 { // which a namespace may have, and a name may not
+		namespace, name = key[:i], key[i+len("##"):]
 	}
 	if !strings.Contains(name, wire.GroupSeparator) { // no group is added here, and no service is without one
 		return answer{}, notFoundf("service: %s not found.", wire.Excerpt(name))
 	}
+	namespace = cmp.Or(namespace, wire.PublicNamespace)
 	parsed, err := wire.ParseServiceName(name, "")
 	if err != nil {
 		return answer{}, err
@@ -128,7 +125,7 @@ func (a *API) instanceStatuses(c *call) (answer, error) {
 	}
 	ips := make([]string, 0, revision.Len())
 	for in := range revision.All() {
-		ips = append(ips, in.IP+":"+strconv.Itoa(in.Port)+"_"+strconv.FormatBool(in.Healthy))
+		ips = append(ips, address(in.InstanceKey)+"_"+strconv.FormatBool(in.Healthy))
 	}
 	return jsonOf(struct {
 		IPs []string `json:"ips"`

@@ -168,7 +168,7 @@ func TestSB26_OfBothKinds(t *testing.T) {
 		require.Empty(t, f.hosts("serviceName", "d26"), "without the flag it is found whatever its kind")
 
 		f.want("200 ok", "POST instance", persistent(at...)...)
-		f.want("400 caused: the instance is persistent, and ephemeral=true was asked for; nothing was removed;",
+		f.want("400 caused: the instance is persistent, and ephemeral=true was asked for; nothing was changed;",
 			"DELETE instance", append(at, "ephemeral", "true")...)
 		require.Len(t, f.hosts("serviceName", "d26"), 1)
 		f.want("200 ok", "DELETE instance", "serviceName", "d26", "ip", "192.0.2.99", "port", "80")
@@ -255,6 +255,70 @@ func TestSB09_PersistentInstances(t *testing.T) {
 	require.True(t, l.Hosts[0].Healthy && l.Hosts[1].Healthy && l.ReachProtectionThreshold)
 	f.want("200 ok", "PUT instance", persistent(append(two, "enabled", "false")...)...)
 	require.Equal(t, []string{"127.0.0.1:1"}, f.hosts("serviceName", "p9"))
+}
+
+func TestSB25_TheKindSelectsWhatIsChanged(t *testing.T) {
+	bothWays(t, func(t *testing.T, f *fixture) {
+		at := []string{"serviceName", "c25", "groupName", "PAY", "ip", "192.0.2.7", "port", "80"}
+		ephemeral := append([]string{"ephemeral", "true"}, at...)
+		weights := func() map[bool]float64 {
+			all := map[bool]float64{}
+			for _, h := range f.list("serviceName", "PAY@@c25").Hosts {
+				all[h.Ephemeral] = h.Weight
+			}
+			return all
+		}
+		f.want("200 ok", "POST instance", ephemeral...)
+		f.want("400 caused: the instance is ephemeral, and ephemeral=false was asked for; nothing was changed;",
+			"PATCH instance", persistent(append(at, "weight", "9")...)...)
+		require.Equal(t, map[bool]float64{true: 1}, weights())
+
+		f.want("200 ok", "POST instance", persistent(at...)...)
+		f.want("200 ok", "PATCH instance", append(ephemeral, "weight", "2")...)
+		f.want("200 ok", "PATCH instance", persistent(append(at, "weight", "3")...)...)
+		require.Equal(t, map[bool]float64{true: 2, false: 3}, weights())
+		f.want("200 ok", "PATCH instance", append(at, "weight", "4")...)
+		require.Equal(t, map[bool]float64{true: 2, false: 4}, weights(), "unnamed, the persistent one comes first")
+
+		f.want("200 ok", "DELETE instance", ephemeral...)
+		f.want("400 caused: the instance is persistent, and ephemeral=true was asked for; nothing was changed;",
+			"PATCH instance", append(ephemeral, "weight", "9")...)
+		require.Equal(t, map[bool]float64{false: 4}, weights())
+		f.want("200 ok", "DELETE instance", at...)
+		for _, of := range [][]string{at, ephemeral, persistent(at...)} {
+			f.want("400 caused: instance not found;", "PATCH instance", append(of, "weight", "9")...)
+		}
+		require.Empty(t, weights())
+	})
+}
+
+func TestSB25_AnUpdateThatNamesNoKindMeetsTheOneThereIs(t *testing.T) {
+	for _, agent := range []string{"curl/8.0", java14} {
+		for _, byDefault := range []string{"true", "false"} {
+			for _, kind := range []string{"true", "false"} {
+				f := newFixture(t)
+				f.agent = agent
+				f.want("200 ok", "PUT operator/switches", "entry", "defaultInstanceEphemeral", "value", byDefault)
+				at := []string{"serviceName", "c25", "ip", "192.0.2.7", "port", "80"}
+				f.want("200 ok", "POST instance", append(at, "ephemeral", kind)...)
+				f.want("200 ok", "PUT instance", append(at, "weight", "3")...)
+				hosts := f.list("serviceName", "c25").Hosts
+				require.Len(t, hosts, 1, "no second instance of the other kind")
+				require.Equal(t, 3.0, hosts[0].Weight)
+				require.Equal(t, kind, strconv.FormatBool(hosts[0].Ephemeral))
+			}
+		}
+	}
+	f := newFixture(t)
+	at := []string{"serviceName", "c25", "ip", "192.0.2.7", "port", "80"}
+	f.want("200 ok", "POST instance", persistent(at...)...)
+	f.want("200 ok", "PUT instance", append(at, "ephemeral", "true", "weight", "3")...)
+	f.want("200 ok", "PUT instance", append(at, "weight", "4")...)
+	weights := map[bool]float64{}
+	for _, h := range f.list("serviceName", "c25").Hosts {
+		weights[h.Ephemeral] = h.Weight
+	}
+	require.Equal(t, map[bool]float64{true: 4, false: 1}, weights, "of both the default decides")
 }
 
 func TestSB25_AnOperatorsChangeMeetsWhatItNames(t *testing.T) {

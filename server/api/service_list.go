@@ -16,7 +16,7 @@ type page struct{ number, size int }
 // the first page; a size below 1 is an error, since no answer to it could be
 // what was meant (SB-10).
 func (c *call) readPage() (page, error) {
-	p := page{max(c.LenientInt("pageNo"), 1), c.LenientInt("pageSize")}
+	p := page{max(c.LenientCount("pageNo"), 1), c.LenientCount("pageSize")}
 	if p.size < 1 {
 		return p, wire.BadRequest("Param 'pageSize' must be a number of 1 or more.")
 	}
@@ -26,11 +26,11 @@ func (c *call) readPage() (page, error) {
 // readExactPage reads pageNo and pageSize where both must be there and be
 // numbers; the first page has the given one.
 func (c *call) readExactPage(first int) (page, error) {
-	number, err := c.RequiredInt("pageNo")
+	number, err := c.RequiredCount("pageNo")
 	if err != nil {
 		return page{}, err
 	}
-	size, err := c.RequiredInt("pageSize")
+	size, err := c.RequiredCount("pageSize")
 	if err != nil {
 		return page{}, err
 	}
@@ -48,6 +48,10 @@ func (p page) of(n int) (from, to int) {
 	from = min((p.number-1)*p.size, n)
 	return from, from + min(p.size, n-from)
 }
+
+// allGroups as groupName lists the services of every group, by their grouped
+// names.
+const allGroups = "*"
 
 // listServices lists the names of services; the count is of all pages (SB-10).
 func (a *API) listServices(c *call) (answer, error) {
@@ -69,24 +73,29 @@ func (a *API) listServices(c *call) (answer, error) {
 		return answer{}, err
 	}
 	group := c.Get("groupName")
-	if group == "" {
-		group = wire.DefaultGroup
-	}
-	names := []string{}
-	for _, r := range a.store.Services(namespace) {
-		switch k := r.Key(); {
-		case group != "*" && group != k.Group, !selector.Match(r):
-		case group == "*":
-			names = append(names, r.GroupedName())
-		default:
-			names = append(names, k.Name)
+	if group != allGroups {
+		if group, err = wire.ParseGroup(group); err != nil {
+			return answer{}, err
 		}
 	}
-	from, to := p.of(len(names))
+	var all []*naming.Revision
+	for _, r := range a.store.Services(namespace) {
+		if (group == allGroups || group == r.Key().Group) && selector.Match(r) {
+			all = append(all, r)
+		}
+	}
+	names := []string{}
+	for _, r := range a.walks.services(a.walks.of(c, p, "namespaceId", "groupName", "selector"), p, all) {
+		if group == allGroups {
+			names = append(names, r.GroupedName())
+		} else {
+			names = append(names, r.Key().Name)
+		}
+	}
 	return jsonOf(struct {
 		Doms  []string `json:"doms"`
 		Count int      `json:"count"`
-	}{names[from:to], len(names)})
+	}{names, len(all)})
 }
 
 // subscriber is one push target as operators see it.
@@ -112,7 +121,7 @@ func (a *API) listSubscribers(c *call) (answer, error) {
 			return answer{}, err
 		}
 	} else {
-		p.number = max(c.LenientInt("pageNo"), 1)
+		p.number = max(c.LenientCount("pageNo"), 1)
 	}
 	all := a.push.Subscribers(func(s wire.ServiceKey) bool {
 		return s.Namespace == k.Namespace && strings.Contains(s.Group, k.Group) && strings.Contains(s.Name, k.Name) &&

@@ -106,11 +106,14 @@ func TestSB10_ServicePaging(t *testing.T) {
 	for _, size := range []string{"0", "-1", "x"} {
 		f.wantStatus(400, "GET service/list", "pageNo", "1", "pageSize", size)
 	}
-	for _, size := range []string{"100000000", "2147483647"} {
+	for _, size := range []string{"100000000", "2147483647", "2147483648", "99999999999999999999"} {
 		doms, _ := page("pageNo", "1", "pageSize", size)
 		require.Equal(t, all, doms)
-		doms, _ = page("pageNo", "2147483647", "pageSize", size)
-		require.Empty(t, doms)
+		for _, number := range []string{"2147483647", "2147483648", "99999999999999999999"} {
+			doms, count := page("pageNo", number, "pageSize", size)
+			require.Empty(t, doms)
+			require.Equal(t, 25, count)
+		}
 	}
 	doms, count := page("pageNo", "1", "pageSize", "30", "groupName", "*")
 	require.Equal(t, 26, count)

@@ -117,8 +117,8 @@ func updateOfUnknownService(k wire.ServiceKey) error {
 }
 
 // PatchMetadata sets and removes metadata keys of the given ephemeral instances,
-// or of all when keys is nil, and returns those it found, in the order given. Unknown
-// ones, or an unknown service, are no error.
+// or of all when keys is nil, and returns those it found, in the order given and
+// each once. Unknown ones, or an unknown service, are no error.
 func (s *Store) PatchMetadata(k wire.ServiceKey, keys []InstanceKey, set map[string]string, remove []string) []InstanceKey {
 	var found []InstanceKey
 	patch := func(d *draft, i *Instance) {
@@ -146,11 +146,13 @@ func (s *Store) PatchMetadata(k wire.ServiceKey, keys []InstanceKey, set map[str
 			}
 			return nil
 		}
+		seen := make(map[InstanceKey]bool, len(keys))
 		for _, key := range keys {
 			key, err := key.canonical()
-			if err != nil {
+			if err != nil || seen[key] {
 				continue
 			}
+			seen[key] = true
 			if i, ok := d.ephemeral.get(key); ok {
 				patch(d, i)
 			}

@@ -2,6 +2,8 @@ package naming
 
 import (
 	"fmt"
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
@@ -281,6 +283,6 @@ func (d *draft) merge(key InstanceKey, r Record) {
 
 func instanceNotFound(key InstanceKey, r Registration) error {
 	weight, _ := wire.Float(r.Weight).MarshalJSON() // was checked to be finite
-	return refuse(ErrInstanceNotFound, fmt.Sprintf("instance not exist: %s:%d:unknown:%s_%s_%t_false_%s",
-		key.IP, key.Port, key.Cluster, weight, r.Healthy, key.Cluster))
+	return refuse(ErrInstanceNotFound, fmt.Sprintf("instance not exist: %s:unknown:%s_%s_%t_false_%s",
+		net.JoinHostPort(key.IP, strconv.Itoa(key.Port)), key.Cluster, weight, r.Healthy, key.Cluster))
 }

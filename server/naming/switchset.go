@@ -147,7 +147,7 @@ func boolean(field func(*SwitchValues) *bool) setSwitch {
 	return func(v *SwitchValues, value string) error {
 		on := strings.EqualFold(value, "true")
 		if !on && !strings.EqualFold(value, "false") {
-			return wire.BadRequestf("neither true nor false: %s", wire.Excerpt(value))
+			return wire.BadRequestf("neither true nor false: %q", wire.Excerpt(value))
 		}
 		*field(v) = on
 		return nil

@@ -57,8 +57,9 @@ func (s *Server) expect(sub *subscription, sequence int64, datagram []byte, now 
 	return d
 }
 
-// forget drops what a subscriber has not acknowledged.
+// forget drops what a subscriber has not acknowledged, or was to be sent.
 func (s *Server) forget(sub *subscription) {
+	s.release(sub)
 	if d := sub.pending; d != nil {
 		sub.pending = nil
 		delete(s.pending, d.id)
@@ -78,7 +79,11 @@ func (s *Server) overdue(now time.Time) (again []*delivery) {
 			d.sends++
 			d.due = now.Add(ackTimeout)
 			s.unacked.again(d.waiting)
-			again = append(again, d)
+			if d.sub.client.host.limiter.AllowN(now, 1) {
+				again = append(again, d)
+			} else { // like one that was lost
+				s.metrics.limited.Inc()
+			}
 			continue
 		}
 		s.metrics.failed.Inc()
@@ -105,7 +110,7 @@ func (s *Server) drop(c *client, now time.Time) {
 		s.forget(sub)
 		s.table.removeSubscription(sub)
 	}
-	c.silentSince = time.Time{}
+	c.silentSince, c.heard = time.Time{}, false
 	c.failures++
 	s.metrics.dropped.Inc()
 	s.o.Logger.Debug("push client dropped, it acknowledges nothing", "address", c.addr, "times", c.failures)
@@ -161,6 +166,10 @@ func (s *Server) acknowledged(from netip.AddrPort, sequence int64) {
 		return
 	}
 	c.silentSince, c.failures, c.refusedUntil = time.Time{}, 0, time.Time{}
+	if !c.heard {
+		c.heard = true
+		s.prefer(c)
+	}
 	if c.lingering != nil {
 		s.lingering.remove(c.lingering)
 		c.lingering = nil

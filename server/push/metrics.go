@@ -35,6 +35,10 @@ func newMetrics(s *Server, r prometheus.Registerer) (*metrics, error) {
 		Name: "rollcall_push_pending",
 		Help: "Datagrams that were sent and are not acknowledged yet.",
 	}, func() float64 { s.mu.Lock(); defer s.mu.Unlock(); return float64(len(s.pending)) })
+	held := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "rollcall_push_held",
+		Help: "Datagrams that wait for the rate to one host to allow them.",
+	}, func() float64 { s.mu.Lock(); defer s.mu.Unlock(); return float64(s.waiting) })
 	delay := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "rollcall_push_delay_seconds",
 		Help: "Time from a change of a service to the first datagram of the round that sends it. " +
@@ -43,7 +47,7 @@ func newMetrics(s *Server, r prometheus.Registerer) (*metrics, error) {
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, .75, 1, 2.5, 5, 10},
 	})
 	if r != nil {
-		for _, c := range []prometheus.Collector{datagrams, dropped, subscriptions, pending, delay} {
+		for _, c := range []prometheus.Collector{datagrams, dropped, subscriptions, pending, held, delay} {
 			if err := r.Register(c); err != nil {
 				return nil, fmt.Errorf("register the push metrics: %w", err)
 			}

@@ -3,6 +3,7 @@ package push
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
@@ -79,32 +80,46 @@ func (s *Server) tooLarge(svc *service, shape Shape) {
 }
 
 // expectAll notes the datagram for every subscriber of a shape before any is
-// sent, as acknowledgements can be faster than we are.
+// sent, as acknowledgements can be faster than we are, and returns those that may
+// be sent at once.
 func (s *Server) expectAll(svc *service, shape Shape, sequence int64, datagram []byte) []*delivery {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := svc.shapes[shape]
 	deliveries := make([]*delivery, 0, len(of))
-	for _, sub := range of {
+	for _, sub := range inTurn(of, now) {
 		if sub.client.unreachable(now) {
 			s.drop(sub.client, now)
 			continue
 		}
-		deliveries = append(deliveries, s.expect(sub, sequence, datagram, now))
+		if sub.client.host.limiter.AllowN(now, 1) {
+			deliveries = append(deliveries, s.expect(sub, sequence, datagram, now))
+		} else {
+			s.hold(sub, sequence, datagram, now)
+		}
 	}
 	return deliveries
 }
 
-// send writes one datagram and reports whether it left. What the rate to a host does not allow, or the
-// system refuses, is like a datagram that was lost: it is due again later.
-func (s *Server) send(d *delivery) bool {
-	client := d.sub.client
-	if !client.host.limiter.Allow() {
-		s.metrics.limited.Inc()
-		return false
+// inTurn returns the subscriptions in the order in which they are sent: first
+// those of clients that answer.
+func inTurn(of map[netip.AddrPort]*subscription, now time.Time) []*subscription {
+	order, silent := make([]*subscription, 0, len(of)), []*subscription{}
+	for _, sub := range of {
+		if sub.client.answers(now) {
+			order = append(order, sub)
+		} else {
+			silent = append(silent, sub)
+		}
 	}
-	_, err := s.o.Conn.WriteToUDPAddrPort(d.datagram, client.addr)
+	return append(order, silent...)
+}
+
+// send writes one datagram and reports whether it left. What the system refuses is
+// like a datagram that was lost: it is due again later.
+func (s *Server) send(d *delivery) bool {
+	_, err := s.o.Conn.WriteToUDPAddrPort(d.datagram, d.sub.client.addr)
 	switch {
 	case err == nil:
 		s.metrics.sent.Inc()

@@ -26,6 +26,8 @@ type Server struct {
 	unacked   queue[*delivery] // sent and not acknowledged
 	pending   map[ackID]*delivery
 	lingering queue[*client] // dropped clients whose failures are remembered
+	throttled queue[*host]   // whose rate keeps somebody waiting
+	waiting   int            // subscriptions that wait for it
 
 	// Datagrams are numbered upwards from the time of the start in microseconds:
 	// unique across restarts, and below 2^53, as one client reads the number as
@@ -119,11 +121,14 @@ func (s *Server) run(ctx context.Context) {
 		now := time.Now()
 		s.mu.Lock()
 		s.expire(now)
-		again := s.overdue(now)
+		again, held := s.overdue(now), s.allowed(now)
 		s.cooled(now)
 		s.mu.Unlock()
 		for _, d := range again {
 			s.metrics.retried.Inc()
+			s.send(d)
+		}
+		for _, d := range held {
 			s.send(d)
 		}
 		for ctx.Err() == nil && s.round() {
@@ -149,6 +154,9 @@ func (s *Server) untilNext() time.Duration {
 	}
 	if d, ok := s.unacked.front(); ok {
 		earlier(d.due)
+	}
+	if s.waiting > 0 {
+		earlier(now.Add(throttlePause))
 	}
 	if sub, ok := s.table.alive.front(); ok {
 		earlier(sub.seen.Add(s.o.life()))

@@ -337,23 +337,6 @@ func TestSend_ErrorsAreCountedAndTriedOnceMore(t *testing.T) {
 	})
 }
 
-func TestSend_RateToOneHostIsCapped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n, st := newNetwork(), &state{}
-		s := start(t, n, st.answer, func(o *Options) { o.RatePerHost = 10 })
-		const services = 1000
-		for i := range services {
-			subscribe(t, s, fmt.Sprint("svc", i), one)
-		}
-		for i := range services {
-			s.Change(key(fmt.Sprint("svc", i)))
-		}
-		time.Sleep(time.Second)
-		require.Len(t, n.to(one), 50, "the burst")
-		require.Equal(t, 950.0, testutil.ToFloat64(s.metrics.limited))
-	})
-}
-
 func TestDelay_RunsFromTheFirstChangeToTheFirstDatagram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, st, reg := newNetwork(), &state{}, prometheus.NewRegistry()
@@ -419,7 +402,7 @@ func TestMetrics_AreRegisteredOnce(t *testing.T) {
 		synctest.Wait()
 		n, err := testutil.GatherAndCount(reg)
 		require.NoError(t, err)
-		require.Equal(t, 8+4, n)
+		require.Equal(t, 8+5, n)
 		_, err = New(Options{Conn: newNetwork(), Source: (&state{}).answer, Registerer: reg})
 		require.ErrorContains(t, err, "register the push metrics")
 	})

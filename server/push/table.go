@@ -42,8 +42,10 @@ type subscription struct {
 	app     string
 	seen    time.Time
 	alive   ticket
-	// pending is what was sent last and is not acknowledged yet.
+	// pending is what was sent last and is not acknowledged yet, held what waits to
+	// be sent; there is never both.
 	pending *delivery
+	held    *held
 }
 
 // client is one UDP socket that subscriptions point to. It can be reached or not
@@ -53,6 +55,8 @@ type client struct {
 	host          *host
 	subscriptions map[*subscription]struct{}
 
+	// heard says that it has acknowledged something since it was there or dropped.
+	heard bool
 	// silentSince is when the first datagram was sent that nothing was heard
 	// after; zero when nothing is owed.
 	silentSince time.Time
@@ -66,10 +70,14 @@ type client struct {
 	left      time.Time
 }
 
-// host is one IP address, with what all its clients may be sent.
+// host is one IP address, with what all its clients may be sent and those that
+// wait for it.
 type host struct {
-	limiter *rate.Limiter
-	clients int
+	limiter           *rate.Limiter
+	clients           int
+	answering, silent queue[*subscription]
+	turn              int    // counts what was sent to those who waited
+	throttled         ticket // its place among the hosts where somebody waits
 }
 
 func newTable() table {

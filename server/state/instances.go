@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/json"
 	"maps"
+	"net"
 	"strconv"
 	"strings"
 
@@ -45,8 +46,8 @@ func (c *UpdateInstance) check() error { return c.Instance.check() }
 
 func (c *UpdateInstance) apply(v *View) (Result, Change, error) {
 	if c.MustExist && !v.hasAddress(c.Service, c.InstanceKey) {
-		return Result{}, Change{}, refuse(ErrInstanceNotFound, "instance not exist: %s:%d:unknown:%s_%s_%t_false_%s",
-			c.IP, c.Port, c.Cluster, javaFloat(c.Weight), c.Healthy, c.Cluster)
+		return Result{}, Change{}, refuse(ErrInstanceNotFound, "instance not exist: %s:unknown:%s_%s_%t_false_%s",
+			net.JoinHostPort(c.IP, strconv.Itoa(c.Port)), c.Cluster, javaFloat(c.Weight), c.Healthy, c.Cluster)
 	}
 	return v.putInstance(c.Instance)
 }
