@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -63,9 +64,13 @@ func kebab(name string) string {
 }
 
 // Secret reports whether the value of a key must never be shown. A name may be
-// spread over two blocks, as in token.secret.key.
+// spread over two blocks, as in token.secret.key. Headers carry credentials under
+// any name, so that the whole block is one.
 func Secret(key string) bool {
 	segments := strings.Split(key, ".")
+	if slices.ContainsFunc(segments[max(0, len(segments)-2):], func(s string) bool { return uniform(s) == "headers" }) {
+		return true
+	}
 	last := uniform(strings.Join(segments[max(0, len(segments)-2):], ""))
 	for _, word := range []string{"password", "secret", "secretkey", "token"} {
 		if strings.HasSuffix(last, word) {
