@@ -50,20 +50,18 @@ func TestEffective_ShowsValuesOriginsAndNoSecret(t *testing.T) {
 	require.Empty(t, origins["app.wait"])
 }
 
-func TestEffective_HeadersAreSecretWhateverTheirName(t *testing.T) {
+func TestEffective_HeadersOfTracingAreSecretWhateverTheirName(t *testing.T) {
 	type block struct{ Headers map[string]string }
 	for text, want := range map[string]any{
-		"app: {headers: {X-Api: p1}}": masked,
-		"app: {}":                     map[string]any{},
+		"otlp.tracing: {headers: {X-Team: p1}}": masked,
+		"otlp.tracing: {}":                      map[string]any{},
 	} {
-		c, err := Load(Sources{Text: text}, Block{"app", &block{}})
+		c, err := Load(Sources{Text: text}, Block{"otlp.tracing", &block{}})
 		require.NoError(t, err)
 		require.Len(t, c.Effective(), 1)
 		require.Equal(t, want, c.Effective()[0].Shown())
 		require.NotContains(t, c.Effective()[0].Text(), "p1")
 	}
-	require.True(t, Secret("app.headers.x-api"))
-	require.False(t, Secret("app.max-header-bytes"))
 }
 
 type nestedBlock struct {
