@@ -128,10 +128,10 @@ func TestSB17_WhatAnswersWithoutATokenIsListed(t *testing.T) {
 	answering := func(credentials ...string) (routes []string) {
 		f.token = ""
 		for _, r := range Routes() {
-			// Nothing that changes anything: a wrong value for each of those.
+			// What could change something has a value that is wrong.
 			w := f.send(r.Method+" "+r.Path, append([]string{
 				"serviceName", "s", "dom", "s", "clusterName", "DEFAULT", "ip", "192.0.2.7", "port", "80", "pageNo", "1", "pageSize", "9",
-				"key", "DEFAULT_GROUP@@s", "entry", "none", "value", "x", "healthy", "x", "weight", "x", "protectThreshold", "x",
+				"key", "DEFAULT_GROUP@@s", "entry", "none", "value", "x", "healthy", "true", "weight", "x", "protectThreshold", "x",
 			}, credentials...)...)
 			if w.Code < 400 {
 				routes = append(routes, r.Method+" "+r.Path)
