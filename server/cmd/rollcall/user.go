@@ -27,7 +27,7 @@ type users interface {
 	DeleteUser(ctx context.Context, name string) error
 	AddRole(ctx context.Context, user, role string) error
 	RemoveRole(ctx context.Context, user, role string) error
-	// DeleteRole takes a role from everybody, with its permissions.
+	// DeleteRole takes a role from everybody.
 	DeleteRole(ctx context.Context, role string) error
 	Permissions(ctx context.Context) ([]adminclient.Permission, error)
 	AddPermission(ctx context.Context, p adminclient.Permission) error
@@ -256,8 +256,8 @@ func (c *cli) userDeleteCommand() *cobra.Command {
 						return err
 					}
 				}
-				if slices.Contains(user.Roles, ownRole(args[0])) { // a later user of the name has none of it
-					if err := u.DeleteRole(ctx, ownRole(args[0])); err != nil {
+				if slices.Contains(user.Roles, ownRole(args[0])) {
+					if err := dropRole(ctx, u, ownRole(args[0])); err != nil {
 						return err
 					}
 				}

@@ -106,7 +106,7 @@ only.`,
 				if what.role != "" {
 					return "gave " + args[0] + " the role " + what.role, u.AddRole(ctx, args[0], what.role)
 				}
-				if err := u.AddRole(ctx, args[0], p.Role); err != nil {
+				if err := ensureOwnRole(ctx, u, args[0]); err != nil {
 					return "", err
 				}
 				return fmt.Sprintf("%s may %s %s", args[0], verb(p.Action), p.Resource), u.AddPermission(ctx, p)
@@ -174,6 +174,35 @@ func (c *cli) withGrant(
 	})
 }
 
+// ensureOwnRole gives a user the role of his own. What it allowed an earlier user of
+// the name, who was deleted without it, is not passed on.
+func ensureOwnRole(ctx context.Context, u users, user string) error {
+	known, err := findUser(ctx, u, user)
+	if err != nil || slices.Contains(known.Roles, ownRole(user)) {
+		return err
+	}
+	if err := dropRole(ctx, u, ownRole(user)); err != nil {
+		return err
+	}
+	return u.AddRole(ctx, user, ownRole(user))
+}
+
+// dropRole takes a role from everybody, and all it allows: Nacos keeps that.
+func dropRole(ctx context.Context, u users, role string) error {
+	all, err := u.Permissions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		if p.Role == role {
+			if err := u.RemovePermission(ctx, p); err != nil {
+				return err
+			}
+		}
+	}
+	return u.DeleteRole(ctx, role)
+}
+
 func revokeRole(ctx context.Context, u users, user, role string) error {
 	known, err := findUser(ctx, u, user)
 	if err != nil {
@@ -183,7 +212,7 @@ func revokeRole(ctx context.Context, u users, user, role string) error {
 		return fmt.Errorf("%s has no role %s: %w", user, role, adminclient.ErrNotFound)
 	}
 	if role == ownRole(user) {
-		return u.DeleteRole(ctx, role)
+		return dropRole(ctx, u, role)
 	}
 	return u.RemoveRole(ctx, user, role)
 }
@@ -200,7 +229,7 @@ func revokePermission(ctx context.Context, u users, p adminclient.Permission) er
 		return fmt.Errorf("%s on %s was not granted: %w", p.Action, p.Resource, adminclient.ErrNotFound)
 	}
 	if len(own) == 1 {
-		return u.DeleteRole(ctx, p.Role)
+		return dropRole(ctx, u, p.Role)
 	}
 	return u.RemovePermission(ctx, p)
 }
