@@ -83,6 +83,7 @@ func TestTracer_TheEnvironmentOfOpenTelemetryHasNoSay(t *testing.T) {
 // TestTracer_ACollectorThatDoesNotAnswerHoldsNobodyUp: making spans never waits,
 // and a stop is over when its time is, with everything joined (TestMain).
 func TestTracer_ACollectorThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
+	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "3600000") // nothing but the stop ends it
 	asked := make(chan struct{}, 100)
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
