@@ -103,9 +103,12 @@ func addRoute(e *gin.Engine, method, path string, handler gin.HandlerFunc) (err 
 	if method == http.MethodGet {
 		methods = append(methods, http.MethodHead)
 	}
-	e.Match(methods, path, handler)
+	e.Match(methods, path, plain, handler)
 	return nil
 }
+
+// plain keeps browsers from taking an answer for anything but what it says it is.
+func plain(c *gin.Context) { c.Header("X-Content-Type-Options", "nosniff") }
 
 func answer(c *gin.Context, r healthReport) {
 	status := http.StatusOK

@@ -1,5 +1,8 @@
 package autoconfig
 
+// moduleOTLP is what an application needs to have the keys of tracing read.
+const moduleOTLP = "otlp.Module of autoconfig/otlp, which reads this key"
+
 // foreignKeys are keys of Spring, its Alibaba parts, Ribbon and Eureka that
 // documents bring along and that are named otherwise here, without the leading
 // "spring.". Those that merely have no meaning here are unknown like any other.
@@ -17,6 +20,8 @@ func foreignKeys() map[string]string {
 		"management.server.base-path":                           "management.server.context-path",
 		"management.server.servlet.context-path":                "management.server.context-path",
 		"management.endpoint":                                   "management.endpoints.exposure",
+		"management.tracing":                                    moduleOTLP,
+		"management.otlp.tracing":                               moduleOTLP,
 		"cloud.loadbalancer.cache":                              "",
 		"cloud.loadbalancer.call-get-with-request-on-delegates": "",
 		"cloud.loadbalancer.stats.micrometer.enabled":           "cloud.loadbalancer.stats.enabled",

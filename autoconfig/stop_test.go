@@ -227,13 +227,13 @@ func TestAR8_TheStopTimeoutCoversEveryStep(t *testing.T) {
 		opts []fx.Option
 		want time.Duration
 	}{
-		"defaults":            {nil, 3*time.Second + 20*time.Second + 2*time.Second},
-		"drain":               {[]fx.Option{Property(auto+"drain", "7s"), Property(auto+"deregister-timeout", "1s")}, 30 * time.Second},
-		"immediate":           {[]fx.Option{Property("server.shutdown", "immediate")}, 5 * time.Second},
-		"no registration":     {[]fx.Option{Property(auto+"enabled", false), Property(auto+"drain", "7s")}, 22 * time.Second},
-		"no discovery at all": {[]fx.Option{Property("cloud.discovery.enabled", false)}, 22 * time.Second},
-		"lame duck":           {[]fx.Option{Property("server.lame-duck", "4s")}, 29 * time.Second},
-		"no web server":       {[]fx.Option{Property("server.port", -1)}, 5 * time.Second},
+		"defaults":            {nil, 3*time.Second + 20*time.Second + 3*time.Second},
+		"drain":               {[]fx.Option{Property(auto+"drain", "7s"), Property(auto+"deregister-timeout", "1s")}, 31 * time.Second},
+		"immediate":           {[]fx.Option{Property("server.shutdown", "immediate")}, 6 * time.Second},
+		"no registration":     {[]fx.Option{Property(auto+"enabled", false), Property(auto+"drain", "7s")}, 23 * time.Second},
+		"no discovery at all": {[]fx.Option{Property("cloud.discovery.enabled", false)}, 23 * time.Second},
+		"lame duck":           {[]fx.Option{Property("server.lame-duck", "4s")}, 30 * time.Second},
+		"no web server":       {[]fx.Option{Property("server.port", -1)}, 6 * time.Second},
 		"the user's own":      {[]fx.Option{fx.StopTimeout(time.Minute)}, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,8 +3,9 @@ package autoconfig
 import "time"
 
 // stopReserve is what a stop may take beyond its bounded waits (A-R8): closing
-// the clients, which is bounded to two seconds as well.
-const stopReserve = 2 * time.Second
+// the clients, which is bounded to two seconds, and sending the last spans, which
+// package otlp bounds to one.
+const stopReserve = 3 * time.Second
 
 // managementShutdown is what requests to the actuator's own server get to finish.
 const managementShutdown = time.Second

@@ -10,13 +10,15 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/fx"
 
 	"github.com/rollcall-go/rollcall/loadbalance"
 )
 
 // tracing puts spans around the requests that come in and the calls by name,
-// where the graph has a trace.TracerProvider; without one there is nothing of it.
+// where the graph has a trace.TracerProvider that is more than a no-op; without one
+// there is nothing of it.
 // A propagation.TextMapPropagator of the graph carries the context, by default
 // that of the W3C. The metrics of otelhttp go to a metric.MeterProvider of the
 // graph, by default to none: those of Prometheus are there already.
@@ -33,7 +35,7 @@ type tracingParams struct {
 }
 
 func newTracing(p tracingParams) *tracing {
-	if p.Tracers == nil {
+	if _, off := p.Tracers.(tracenoop.TracerProvider); off || p.Tracers == nil {
 		return &tracing{}
 	}
 	if p.Meters == nil {

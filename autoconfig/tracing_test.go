@@ -110,10 +110,12 @@ func TestTracing_FromOneApplicationToTheNext(t *testing.T) {
 }
 
 func TestTracing_IsNotThereWithoutAProvider(t *testing.T) {
-	off := newTracing(tracingParams{})
-	mux := http.NewServeMux()
-	require.Same(t, mux, off.server(mux, nil))
-	client := loadbalance.NewHTTPClient(http.DefaultTransport)
-	off.wrap(client)
-	require.Same(t, http.DefaultTransport, client.Transport)
+	for _, nothing := range []trace.TracerProvider{nil, noop.NewTracerProvider()} {
+		off := newTracing(tracingParams{Tracers: nothing})
+		mux := http.NewServeMux()
+		require.Same(t, mux, off.server(mux, nil))
+		client := loadbalance.NewHTTPClient(http.DefaultTransport)
+		off.wrap(client)
+		require.Same(t, http.DefaultTransport, client.Transport)
+	}
 }

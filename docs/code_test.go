@@ -116,6 +116,7 @@ var known = []string{
 	"github.com/stretchr/testify/require", "go.opentelemetry.io/otel/trace", "google.golang.org/grpc", "google.golang.org/grpc/credentials/insecure",
 	"github.com/rollcall-go/rollcall/autoconfig",
 	"github.com/rollcall-go/rollcall/autoconfig/autoconfigtest",
+	"github.com/rollcall-go/rollcall/autoconfig/otlp",
 	"github.com/rollcall-go/rollcall/discovery",
 	"github.com/rollcall-go/rollcall/discovery/nacos",
 	"github.com/rollcall-go/rollcall/loadbalance",

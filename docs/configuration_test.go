@@ -17,6 +17,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/rollcall-go/rollcall/autoconfig"
+	"github.com/rollcall-go/rollcall/autoconfig/otlp"
 	"github.com/rollcall-go/rollcall/loadbalance"
 	"github.com/rollcall-go/rollcall/server"
 )
@@ -39,6 +40,15 @@ func applicationChapters() []chapter {
 		{"cloud.inetutils", autoconfig.DefaultInetUtilsProperties()},
 		{"cloud.nacos", autoconfig.DefaultNacosProperties()},
 		{"cloud.loadbalancer", loadbalance.DefaultProperties()},
+	}
+}
+
+// tracingChapters are those that otlp.Module reads, in an application and in the
+// server.
+func tracingChapters() []chapter {
+	return []chapter{
+		{"management.tracing", otlp.DefaultSamplingProperties()},
+		{"management.otlp.tracing", otlp.DefaultExportProperties()},
 	}
 }
 
@@ -79,6 +89,10 @@ func TestConfigurationIsThatOfTheStructs(t *testing.T) {
 	for _, c := range applicationChapters() {
 		writeBlock(&text, sources, c.prefix, reflect.ValueOf(c.defaults))
 	}
+	text.WriteString("\n## Traces\n\nThese are read where `otlp.Module` of `autoconfig/otlp` is: in the registry server, and\nin an application that adds it.\n")
+	for _, c := range tracingChapters() {
+		writeBlock(&text, sources, c.prefix, reflect.ValueOf(c.defaults))
+	}
 	text.WriteString("\n## The registry server\n\nThe server is an application of the framework: the blocks `server`, `logging` and\n`management` above are its own too, with 8848 for `server.port` and `/nacos` for\n`server.context-path`. These are added:\n")
 	for _, c := range serverChapters() {
 		writeBlock(&text, sources, c.prefix, reflect.ValueOf(c.defaults))
@@ -105,7 +119,7 @@ func TestConfigurationIsThatOfAnApplication(t *testing.T) {
 	said := map[string]bool{}
 	for _, opts := range [][]fx.Option{
 		{autoconfig.Property("application.name", "docs"), autoconfig.Property("cloud.nacos.discovery.register-enabled", false)},
-		{server.Module, autoconfig.Property("nacos.storage.dir", t.TempDir()), autoconfig.Property("server.lame-duck", "0s")},
+		{server.Module, otlp.Module, autoconfig.Property("nacos.storage.dir", t.TempDir()), autoconfig.Property("server.lame-duck", "0s")},
 	} {
 		for key, p := range configProps(t, opts...) {
 			said[key] = true

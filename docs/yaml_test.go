@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/rollcall-go/rollcall/autoconfig"
+	"github.com/rollcall-go/rollcall/autoconfig/otlp"
 )
 
 // TestYAMLBlocksAreConfigurations has autoconfig read every YAML block, and finds
@@ -26,6 +27,7 @@ func TestYAMLBlocksAreConfigurations(t *testing.T) {
 			}
 			var logged bytes.Buffer
 			_, err := autoconfig.New(
+				otlp.Module,
 				autoconfig.ConfigYAML(b.text),
 				autoconfig.Default("application.name", "docs"),
 				autoconfig.Logger(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn}))),

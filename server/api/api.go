@@ -123,7 +123,7 @@ func (a *API) Mount(engine *gin.Engine) {
 	engine.RedirectTrailingSlash = false
 	engine.RedirectFixedPath = false
 	engine.HandleMethodNotAllowed = false
-	engine.Use(bound)
+	engine.Use(plain, bound)
 	for _, r := range a.routes() {
 		h := a.handler(r)
 		engine.Handle(r.Method, r.Path, h)

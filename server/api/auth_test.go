@@ -78,14 +78,12 @@ func TestAuth_RouteTable(t *testing.T) {
 		w := f.send(r.Method+" "+r.Path, "serviceName", "G@@s", "dom", "s", "namespaceId", "", "ip", "no ip", "healthy", "x", "username", "", "role", "")
 		return !refusedStatus(w)
 	}
-	var open []string
 	for _, r := range Routes() {
 		route := r.Method + " " + r.Path
-		if let(r, "") {
-			open = append(open, route)
-			require.Equal(t, "everyone", r.Access.String(), route)
-			continue
+		if r.Access.kind == openAccess {
+			continue // TestSB17_WhatAnswersWithoutATokenIsListed
 		}
+		require.False(t, let(r, ""), route)
 		require.True(t, let(r, "admin") || strings.HasPrefix(r.Path, "/v1/auth/"), "%s for administrators", route)
 		switch r.Access.String() {
 		case "read, service", "read, namespace", "read, namespace or all":
@@ -98,33 +96,67 @@ func TestAuth_RouteTable(t *testing.T) {
 			require.False(t, let(r, "reader"), route)
 			require.True(t, let(r, "writer"), route)
 			require.True(t, let(r, "everywhere"), route)
-		case "write, switches":
+		case "read, switches", "write, switches":
+			require.False(t, let(r, "reader"), route)
 			require.False(t, let(r, "writer"), route)
 			require.True(t, let(r, "everywhere"), route)
 		case "administrators":
 			require.False(t, let(r, "everywhere"), "%s: no permission gives this", route)
 		case "every user":
-		case "everyone": // a login, which says 403 itself
-			require.Contains(t, r.Path, "login")
+			require.True(t, let(r, "nobody") || strings.HasPrefix(r.Path, "/v1/auth/"), route)
 		default:
 			t.Errorf("%s: %s", route, r.Access)
 		}
 	}
-	operator := []string{
-		"GET %s/metrics", "GET %s/switches", "GET %s/servers", "GET %s/distro/server", "GET %s/distro/status", "GET %s/push/state", "GET %s/cluster/state",
-	}
-	want := []string{
-		"GET /v1/ns/catalog/rt/service", "GET /v1/ns/health/server",
-		"GET /v1/core/cluster/nodes", "GET /v1/core/cluster/self", "GET /v1/core/cluster/simple/nodes", "GET /v1/core/cluster/health",
-		"GET /v1/console/server/state", "GET /v1/console/health/liveness", "GET /v1/console/health/readiness", "GET /v1/console/namespaces",
-	}
-	for _, root := range []string{"/v1/ns/operator", "/v1/ns/ops"} {
-		for _, route := range operator {
-			want = append(want, fmt.Sprintf(route, root))
+}
+
+// TestSB17_WhatAnswersWithoutATokenIsListed asks every route for something that is
+// there, as the four kinds of callers that have no rights: what answers them is
+// this list and no more.
+func TestSB17_WhatAnswersWithoutATokenIsListed(t *testing.T) {
+	f := closed(t)
+	f.user("lowly", "none")
+	f.as("admin")
+	f.want("200 ok", "POST instance", "serviceName", "s", "ip", "192.0.2.7", "port", "80")
+	lowly, other := f.login("lowly"), newFixture(t, func(o *Options) { o.AuthEnabled = true })
+	other.user("admin", auth.AdminRole)
+	answering := func(credentials ...string) (routes []string) {
+		f.token = ""
+		for _, r := range Routes() {
+			// What could change something has a value that is wrong.
+			w := f.send(r.Method+" "+r.Path, append([]string{
+				"serviceName", "s", "dom", "s", "clusterName", "DEFAULT", "ip", "192.0.2.7", "port", "80", "pageNo", "1", "pageSize", "9",
+				"key", "DEFAULT_GROUP@@s", "entry", "none", "value", "x", "healthy", "true", "weight", "x", "protectThreshold", "x",
+			}, credentials...)...)
+			if w.Code < 400 {
+				routes = append(routes, r.Method+" "+r.Path)
+			} else if r.Access.kind != openAccess && r.Access.kind != signedInAccess {
+				require.Contains(t, []int{401, 403}, w.Code, "%s %s: %s", r.Method, r.Path, w.Body)
+			}
+			require.NotContains(t, w.Body.String(), "192.0.2.7", "%s %s", r.Method, r.Path)
+			require.NotContains(t, w.Body.String(), "DEFAULT_GROUP@@s", "%s %s", r.Method, r.Path)
 		}
+		return routes
 	}
-	// The two logins answer 403 themselves.
-	require.ElementsMatch(t, want, open)
+	open := []string{
+		"GET /v1/console/server/state",     // the console's login form shows it: constants
+		"GET /v1/console/health/liveness",  // probes have no credentials (SB-24)
+		"GET /v1/console/health/readiness", // the same
+	}
+	require.ElementsMatch(t, open, answering(), "no token")
+	require.ElementsMatch(t, open, answering("accessToken", "x"), "no token at all")
+	require.ElementsMatch(t, open, answering("accessToken", other.login("admin")), "a token of others")
+	require.ElementsMatch(t, open, answering("username", "admin", "password", "wrong"), "a wrong password")
+	// Who has a login and no permission learns about the server and nothing of what
+	// is registered; that namespaces exist is what the console offers to choose from.
+	everyUser := append(open, "GET /v1/console/namespaces", "GET /v1/ns/health/server",
+		"POST /v1/auth/login", "POST /v1/auth/users/login", // the token is valid and given back
+		"GET /v1/core/cluster/nodes", "GET /v1/core/cluster/self", "GET /v1/core/cluster/simple/nodes", "GET /v1/core/cluster/health")
+	for _, root := range []string{"/v1/ns/operator", "/v1/ns/ops"} {
+		everyUser = append(everyUser, "GET "+root+"/metrics", "GET "+root+"/servers", "GET "+root+"/push/state")
+	}
+	f.push.accept = false
+	require.ElementsMatch(t, everyUser, answering("accessToken", lowly), "a token without rights")
 }
 
 func TestAccess_NothingIsForgotten(t *testing.T) {
@@ -281,5 +313,7 @@ func TestAuth_HealthNeedsNoToken(t *testing.T) {
 	f := closed(t)
 	f.want("200 OK", "GET /v1/console/health/liveness")
 	f.want("200 OK", "GET /v1/console/health/readiness")
-	require.Contains(t, f.wantStatus(200, "GET operator/metrics"), `"status":"UP"`)
+	f.wantStatus(403, "GET operator/metrics")
+	f.as("admin")
+	require.Contains(t, f.wantStatus(200, "GET operator/metrics"), `"status":"UP"`, "clients ask with their token")
 }

@@ -93,7 +93,6 @@ func TestOtherSitesAreNotLetIn(t *testing.T) {
 }
 
 func TestSB19_NothingComesBackAsMarkup(t *testing.T) {
-	f := newFixture(t)
 	const script = `"><script>alert(1)</script>`
 	at := map[string]string{"serviceName": "x", "ip": "192.0.2.9", "port": "1", "pageNo": "1", "pageSize": "1"}
 	names := []string{
@@ -101,15 +100,19 @@ func TestSB19_NothingComesBackAsMarkup(t *testing.T) {
 		"healthChecker", "metadata", "namespaceName", "customNamespaceId", "namespaceShowName", "namespace", "expr", "instance", "keyword",
 		"username", "newPassword", "role", "resource", "action", "dom", "key", "serviceNameParam", "beat", "accessToken",
 	}
-	for _, route := range Routes() {
-		for _, name := range names {
-			pairs := []string{name, script}
-			for other, value := range at {
-				if other != name {
-					pairs = append(pairs, other, value)
+	f, stranger, admin := newFixture(t), closed(t), closed(t)
+	admin.as("admin")
+	for _, f := range []*fixture{f, stranger, admin} {
+		for _, route := range Routes() {
+			for _, name := range names {
+				pairs := []string{name, script}
+				for other, value := range at {
+					if other != name {
+						pairs = append(pairs, other, value)
+					}
 				}
+				f.send(route.Method+" "+route.Path, pairs...) // serve checks the headers
 			}
-			f.send(route.Method+" "+route.Path, pairs...) // serve checks the headers
 		}
 	}
 	const markup = `<img src=x onerror=alert(1)>`

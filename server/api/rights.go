@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
 	"github.com/rollcall-go/rollcall/server/auth"
@@ -13,11 +14,14 @@ import (
 // maxText bounds the texts of roles and permissions.
 const maxText = 256
 
-// bounded reads a parameter that must be there and is stored.
+// bounded reads a parameter that must be there and is stored, in one line.
 func (c *call) bounded(name string) (string, error) {
 	value, err := c.Required(name)
 	if err == nil && len(value) > maxText {
 		err = wire.BadRequestf("Param '%s' is longer than %d bytes", name, maxText)
+	}
+	if err == nil && strings.ContainsFunc(value, unicode.IsControl) {
+		err = wire.BadRequestf("Param '%s' has control characters", name)
 	}
 	return value, err
 }

@@ -50,7 +50,9 @@ const (
 	switchesAccess
 )
 
-// open is for everyone, without any credentials.
+// open is for everyone, without any credentials: the logins, the health of the
+// process, and what a console shows beside its login form. Nothing that is open
+// says what is registered.
 func open() Access { return Access{kind: openAccess} }
 
 // signedIn is for every user, whatever the permissions; the handler decides

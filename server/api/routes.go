@@ -77,7 +77,7 @@ func (a *API) catalogRoutes(root string) []Route {
 		{Method: get, Path: root + "/services", Access: onNamespace(readers), handle: a.catalogServices, Doc: "services with their counts, by page"},
 		{Method: get, Path: root + "/service", Access: read, handle: a.catalogService, Doc: "a service with its clusters"},
 		{Method: get, Path: root + "/instances", Access: read, handle: a.catalogInstances, Doc: "everything about a cluster's instances, by page"},
-		{Method: get, Path: root + "/rt/service", Access: open(), handle: a.catalogTimes, Doc: "how long the health checks of a service take"},
+		{Method: get, Path: root + "/rt/service", Access: read, handle: a.catalogTimes, Doc: "how long the health checks of a service take"},
 	}
 }
 
@@ -87,20 +87,20 @@ func (a *API) clusterRoutes(root string) []Route {
 		{Method: put, Path: root + "/cluster", Access: write, handle: a.updateCluster, Doc: "sets how a cluster's instances are checked"},
 		{Method: put, Path: root + "/health", Access: write, handle: a.setHealth, Doc: "sets an instance's health where nothing is checked"},
 		{Method: put, Path: root + "/health/instance", Access: write, handle: a.setHealth, Doc: "the same as `/v1/ns/health`"},
-		{Method: get, Path: root + "/health/server", Access: open(), handle: a.serverHealth, Doc: "a sentence about the server"},
+		{Method: get, Path: root + "/health/server", Access: signedIn(), handle: a.serverHealth, Doc: "a sentence about the server"},
 	}
 }
 
 func (a *API) operatorRoutes(root string) []Route {
 	return []Route{
-		{Method: get, Path: root + "/metrics", Access: open(), handle: a.operatorMetrics, Doc: "status and counts"},
-		{Method: get, Path: root + "/switches", Access: open(), handle: a.showSwitches, Always: true, Doc: "shows the switches"},
+		{Method: get, Path: root + "/metrics", Access: signedIn(), handle: a.operatorMetrics, Doc: "status and counts"},
+		{Method: get, Path: root + "/switches", Access: onSwitches(readers), handle: a.showSwitches, Always: true, Doc: "shows the switches"},
 		{Method: put, Path: root + "/switches", Access: onSwitches(writers), handle: a.setSwitch, Always: true, Doc: "sets a switch"},
-		{Method: get, Path: root + "/servers", Access: open(), handle: a.operatorServers, Doc: "the servers: this one"},
-		{Method: get, Path: root + "/distro/server", Access: open(), handle: a.responsibleServer, Doc: "which server answers for a service: this one"},
-		{Method: get, Path: root + "/distro/status", Access: open(), handle: a.distroStatus, Doc: "the servers once more"},
-		{Method: get, Path: root + "/push/state", Access: open(), handle: a.pushState, Doc: "how many pushes were acknowledged"},
-		{Method: get, Path: root + "/cluster/state", Access: open(), handle: a.clusterState, Doc: "this server as a peer of Nacos' old raft"},
+		{Method: get, Path: root + "/servers", Access: signedIn(), handle: a.operatorServers, Doc: "the servers: this one"},
+		{Method: get, Path: root + "/distro/server", Access: onService(readers), handle: a.responsibleServer, Doc: "which server answers for a service: this one"},
+		{Method: get, Path: root + "/distro/status", Access: peers(), handle: a.distroStatus, Doc: "the servers once more"},
+		{Method: get, Path: root + "/push/state", Access: signedIn(), handle: a.pushState, Doc: "how many pushes were acknowledged"},
+		{Method: get, Path: root + "/cluster/state", Access: peers(), handle: a.clusterState, Doc: "this server as a peer of Nacos' old raft"},
 		{Method: get, Path: root + "/server/status", Access: peers(), handle: a.reportServerStatus, Doc: "the report of a server before 1.0, which changes nothing"},
 		{Method: put, Path: root + "/log", Access: adminsOn("server/log"), handle: notOffered(logNotOffered), Doc: "refused: the level is a setting"},
 	}
@@ -150,10 +150,10 @@ func (a *API) peerRoutes(root string) []Route {
 func (a *API) coreRoutes(root string) []Route {
 	cluster := root + "/cluster"
 	return []Route{
-		{Method: get, Path: cluster + "/nodes", Access: open(), handle: a.clusterNodes, Always: true, Doc: "the members: this server"},
-		{Method: get, Path: cluster + "/self", Access: open(), handle: a.clusterSelf, Always: true, Doc: "this server"},
-		{Method: get, Path: cluster + "/simple/nodes", Access: open(), handle: a.clusterAddresses, Always: true, Doc: "the members' addresses"},
-		{Method: get, Path: cluster + "/health", Access: open(), handle: a.clusterHealth, Always: true, Doc: "whether this member is up"},
+		{Method: get, Path: cluster + "/nodes", Access: signedIn(), handle: a.clusterNodes, Always: true, Doc: "the members: this server"},
+		{Method: get, Path: cluster + "/self", Access: signedIn(), handle: a.clusterSelf, Always: true, Doc: "this server"},
+		{Method: get, Path: cluster + "/simple/nodes", Access: signedIn(), handle: a.clusterAddresses, Always: true, Doc: "the members' addresses"},
+		{Method: get, Path: cluster + "/health", Access: signedIn(), handle: a.clusterHealth, Always: true, Doc: "whether this member is up"},
 		{
 			Method: post, Path: cluster + "/report", Access: peers(), handle: a.clusterReport, Always: true,
 			Doc: "whether a member is known; nothing of the report is taken",
@@ -187,7 +187,7 @@ func (a *API) consoleRoutes(root string) []Route {
 			Doc: "whether it wants traffic, and what is missing if not",
 		},
 		{
-			Method: get, Path: root + "/namespaces", Access: open(), handle: a.namespaces, Always: true,
+			Method: get, Path: root + "/namespaces", Access: signedIn(), handle: a.namespaces, Always: true,
 			Doc: "the namespaces that were created or are in use; one; or whether an id is taken",
 		},
 		{Method: post, Path: root + "/namespaces", Access: namespaces, handle: a.createNamespace, Always: true, Doc: "creates a namespace"},

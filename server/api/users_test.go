@@ -39,6 +39,7 @@ func TestAuth_Users(t *testing.T) {
 	const roles = "/v1/auth/roles"
 	f.want("400 caused: role 'ROLE_ADMIN' is not permitted to create!;", "POST "+roles, "role", "ROLE_ADMIN", "username", "ann")
 	f.want("400 caused: user 'who' not found!;", "POST "+roles, "role", "r", "username", "who")
+	f.want("400 caused: Param 'role' has control characters;", "POST "+roles, "role", "a\r\nb", "username", "ann")
 	f.want(`200 {"code":200,"message":"add role ok!","data":null}`, "POST "+roles, "role", "reads", "username", "ann")
 	f.want(`200 {"totalCount":1,"pageNumber":1,"pagesAvailable":1,"pageItems":[{"role":"reads","username":"ann"}]}`,
 		"GET "+roles, page, "1", "pageSize", "9", "username", "ann")

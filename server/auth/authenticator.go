@@ -253,6 +253,7 @@ func (a *Authenticator) checkPassword(ctx context.Context, name, password string
 		return "", ErrUnknownUser
 	}
 	a.verified.add(seen)
+	a.limit.right(name, from)
 	return hash, nil
 }
 

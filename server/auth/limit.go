@@ -12,8 +12,10 @@ import (
 // once and then one in six seconds; from one network for all names, thirty at once
 // and then one a second. So one client with an old password locks nobody out but
 // its own network. For one name from everywhere it is three hundred at once and
-// then one a second, against guessing from many networks. Right ones cost nothing,
-// so that a fleet that shares a user can start all at once.
+// then one a second, against guessing from many networks; a network that has shown
+// the right password for the name does not count as everywhere, or whoever has many
+// networks could keep a user out for as long as he likes. Right ones cost nothing, so
+// that a fleet that shares a user can start all at once.
 const (
 	pairBurst     = 10
 	pairRefill    = 6 * time.Second
@@ -36,6 +38,7 @@ type pair struct {
 // guessLimit counts wrong passwords by name and network, by network, and by name.
 type guessLimit struct {
 	mu        sync.Mutex
+	trusted   *recent[pair, struct{}] // the right password came from there
 	pairs     *recent[pair, *rate.Limiter]
 	addresses *recent[netip.Prefix, *rate.Limiter]
 	names     *recent[string, *rate.Limiter]
@@ -43,6 +46,7 @@ type guessLimit struct {
 
 func newGuessLimit() *guessLimit {
 	return &guessLimit{
+		trusted:   newRecent[pair, struct{}](maxLimited),
 		pairs:     newRecent[pair, *rate.Limiter](maxLimited),
 		addresses: newRecent[netip.Prefix, *rate.Limiter](maxLimited),
 		names:     newRecent[string, *rate.Limiter](maxLimited),
@@ -55,11 +59,21 @@ func (g *guessLimit) wait(name string, from netip.Addr) time.Duration {
 	now, where := time.Now(), network(from)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return max(
-		waitOf(g.pairs, pair{name, where}, now),
-		waitOf(g.addresses, where, now),
-		waitOf(g.names, name, now),
-	)
+	near := max(waitOf(g.pairs, pair{name, where}, now), waitOf(g.addresses, where, now))
+	if _, trusted := g.trusted.get(pair{name, where}); trusted {
+		return near
+	}
+	return max(near, waitOf(g.names, name, now))
+}
+
+// right notes that the right password of a name came from an address.
+func (g *guessLimit) right(name string, from netip.Addr) {
+	if !from.IsValid() {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.trusted.put(pair{name, network(from)}, struct{}{})
 }
 
 // wrong counts a wrong password.

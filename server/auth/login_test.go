@@ -140,6 +140,44 @@ func TestLogin_GuessingIsLimitedByName(t *testing.T) {
 	})
 }
 
+// Whoever guesses from many networks for as long as he likes does not keep the
+// user out: not from where the right password came from before. From there, too,
+// guessing has its own limit, and the network is trusted for that name alone.
+func TestSB18_NobodyIsLockedOutFromAfar(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t)
+		home := netip.MustParseAddr("203.0.113.9")
+		at := func(name, password string) error {
+			_, err := f.Login(t.Context(), Credentials{Username: name, Password: password, Client: home})
+			return err
+		}
+		require.NoError(t, at("app", "app-secret"))
+		time.Sleep(24 * time.Hour) // what was right is long forgotten
+		networks := 0
+		flood := func(name string) {
+			for range nameBurst + 1 {
+				networks++
+				_, err := f.Login(t.Context(), Credentials{
+					Username: name, Password: fmt.Sprint("guess", networks),
+					Client: netip.AddrFrom4([4]byte{198, byte(networks >> 16), byte(networks >> 8), byte(networks)}),
+				})
+				require.Error(t, err)
+			}
+		}
+		flood("app")
+		flood("admin")
+		var limited *TooManyError
+		_, err := f.Login(t.Context(), password("app", "app-secret"))
+		require.ErrorAs(t, err, &limited, "from anywhere else")
+		require.ErrorAs(t, at("admin", "admin-secret"), &limited, "another name from there")
+		require.NoError(t, at("app", "app-secret"))
+		for i := range pairBurst {
+			require.ErrorIs(t, at("app", fmt.Sprint("forgotten", i)), ErrUnknownUser)
+		}
+		require.ErrorAs(t, at("app", "one too many"), &limited)
+	})
+}
+
 // The same wrong password over and over is a client with an old one: refused each
 // time, checked and counted once, whether the user exists or not.
 func TestLogin_TheSameWrongPasswordCountsOnce(t *testing.T) {
@@ -221,8 +259,11 @@ func TestLogin_RightPasswordsAreNotLimited(t *testing.T) {
 func TestLogin_LimitIsBounded(t *testing.T) {
 	g := newGuessLimit()
 	for i := range 3 * maxLimited {
-		g.wrong(fmt.Sprint(i), netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}))
+		from := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+		g.wrong(fmt.Sprint(i), from)
+		g.right(fmt.Sprint(i), from)
 	}
+	require.Equal(t, maxLimited, g.trusted.len())
 	require.Equal(t, maxLimited, g.names.len())
 	require.Equal(t, maxLimited, g.addresses.len())
 	require.Equal(t, maxLimited, g.pairs.len())

@@ -114,7 +114,7 @@ func TestSwitches_WhatCannotBeChangesNothing(t *testing.T) {
 		{"clientBeatInterval", "86400001", "more than a day"},
 		{"pushCacheMillis", "9223372036854775807", "more than a day"},
 		{"distroServerExpiredMillis", "-1", "negative"},
-		{"check", "flase", "neither true nor false: flase"},
+		{"check", "flase", `neither true nor false: "flase"`},
 		{"pushEnabled", "1", "neither true nor false"},
 		{"pushCacheMillis", "9999", "min cache time for http or tcp is too small(<10000)"},
 		{"defaultCacheMillis", "999", "min default cache time  is too small(<1000)"},

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 )
@@ -30,14 +29,8 @@ type Host struct {
 
 // Ready returns nil when the server says that it is up.
 func (s *Server) Ready() error {
-	body, err := s.Call(http.MethodGet, "/v1/ns/operator/metrics", nil)
-	if err != nil {
-		return err
-	}
-	if !strings.Contains(body, `"status":"UP"`) {
-		return fmt.Errorf("the server is not up: %s", body)
-	}
-	return nil
+	_, err := s.Call(http.MethodGet, "/v1/console/health/readiness", nil)
+	return err
 }
 
 // Hosts lists a service of the public namespace, "name" or "GROUP@@name", over

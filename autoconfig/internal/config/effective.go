@@ -36,7 +36,7 @@ func (e Effective) Text() string {
 
 // Masked is the text of a key as it may be shown.
 func Masked(key, text string) string {
-	if text != "" && Secret(key) {
+	if text != "" && text != "{}" && Secret(key) {
 		return masked
 	}
 	return text
@@ -53,7 +53,7 @@ func shown(key string, v reflect.Value) any {
 	if !v.IsValid() {
 		return nil
 	}
-	if Secret(key) {
+	if Secret(key) && (v.Kind() != reflect.Map || v.Len() > 0) {
 		if v.IsZero() {
 			return ""
 		}

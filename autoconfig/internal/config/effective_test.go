@@ -50,6 +50,20 @@ func TestEffective_ShowsValuesOriginsAndNoSecret(t *testing.T) {
 	require.Empty(t, origins["app.wait"])
 }
 
+func TestEffective_HeadersOfTracingAreSecretWhateverTheirName(t *testing.T) {
+	type block struct{ Headers map[string]string }
+	for text, want := range map[string]any{
+		"otlp.tracing: {headers: {X-Team: p1}}": masked,
+		"otlp.tracing: {}":                      map[string]any{},
+	} {
+		c, err := Load(Sources{Text: text}, Block{"otlp.tracing", &block{}})
+		require.NoError(t, err)
+		require.Len(t, c.Effective(), 1)
+		require.Equal(t, want, c.Effective()[0].Shown())
+		require.NotContains(t, c.Effective()[0].Text(), "p1")
+	}
+}
+
 type nestedBlock struct {
 	Size    int
 	Retry   struct{ Max int }

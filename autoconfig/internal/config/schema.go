@@ -70,13 +70,18 @@ func newSchema() *schema { return &schema{root: &node{children: map[string]*node
 // own marks a prefix as ours: unknown names below are reported.
 func (s *schema) own(prefix string) { s.descend(prefix).owned = true }
 
-// addForeign names a key or block that users of another program bring along.
+// addForeign names a key or block that users of another program bring along. One
+// that a block of the application reads is none. The blocks are added before.
 func (s *schema) addForeign(key, use string) {
-	n := s.root
+	n, read := s.root, true
 	for name := range strings.SplitSeq(key, ".") {
 		_, known := n.children[uniform(name)]
+		read = read && known
 		n = n.child(name)
 		n.foreign = n.foreign || !known
+	}
+	if read && !n.foreign {
+		return
 	}
 	n.moved, n.use = true, use
 }

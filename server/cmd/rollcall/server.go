@@ -7,6 +7,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/rollcall-go/rollcall/autoconfig"
+	"github.com/rollcall-go/rollcall/autoconfig/otlp"
 	"github.com/rollcall-go/rollcall/server"
 )
 
@@ -30,7 +31,7 @@ func (f *serverFlags) add(cmd *cobra.Command) {
 // options are those of the server, with what was given on the command line above
 // everything else.
 func (f *serverFlags) options(cmd *cobra.Command) []fx.Option {
-	opts := []fx.Option{server.Module}
+	opts := []fx.Option{server.Module, otlp.Module}
 	switch {
 	case f.config != "":
 		opts = append(opts, autoconfig.ConfigFile(f.config))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -16,7 +17,6 @@ import (
 	"github.com/rollcall-go/rollcall/server"
 	"github.com/rollcall-go/rollcall/server/auth"
 	"github.com/rollcall-go/rollcall/server/control"
-	"github.com/rollcall-go/rollcall/server/state"
 )
 
 // users is who keeps them: a registry over its API, or a data directory.
@@ -25,12 +25,19 @@ type users interface {
 	CreateUser(ctx context.Context, name, password string) error
 	SetPassword(ctx context.Context, name, password string) error
 	DeleteUser(ctx context.Context, name string) error
+	AddRole(ctx context.Context, user, role string) error
 	RemoveRole(ctx context.Context, user, role string) error
+	// DeleteRole takes a role from everybody.
+	DeleteRole(ctx context.Context, role string) error
+	Permissions(ctx context.Context) ([]adminclient.Permission, error)
+	AddPermission(ctx context.Context, p adminclient.Permission) error
+	RemovePermission(ctx context.Context, p adminclient.Permission) error
 }
 
 func (c *cli) userCommand() *cobra.Command {
 	cmd := family("user", "Manage users, on a data directory or over the API",
-		c.userCreateCommand(), c.userPasswordCommand(), c.userDeleteCommand(), c.userListCommand())
+		c.userCreateCommand(), c.userPasswordCommand(), c.userGrantCommand(), c.userRevokeCommand(),
+		c.userShowCommand(), c.userListCommand(), c.userDeleteCommand())
 	cmd.Long = `Manages the users of a registry.
 
 With --data-dir (or --config, which may name it) the users in that directory are
@@ -41,14 +48,29 @@ at --server is asked, as an administrator.`
 }
 
 // dataFlags name a data directory.
-type dataFlags struct{ dir, config string }
+type dataFlags struct {
+	dir, config string
+	// here means the directory that the server would take, where neither names one.
+	here bool
+}
 
 func (f *dataFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "data-dir", "", "data `directory`")
 	cmd.Flags().StringVarP(&f.config, "config", "c", "", "YAML `file` of the server, which may name the data directory")
 }
 
-func (f *dataFlags) given() bool { return f.dir != "" || f.config != "" }
+func (f *dataFlags) given() bool { return f.dir != "" || f.config != "" || f.here }
+
+// onlyHere is for what is done where the server runs and never over the network:
+// on the directory that was named, else on the one that the server takes, unless a
+// registry was named in its place.
+func (f *dataFlags) onlyHere(c *cli, flag string) error {
+	if !f.given() && (len(c.connection.servers) > 0 || os.Getenv("ROLLCALL_SERVER") != "") {
+		return usagef("an administrator is made where the server runs: %s needs --data-dir or --config, and no --server", flag)
+	}
+	f.here = true
+	return nil
+}
 
 // path is the data directory: the flag's, else that of the server's settings.
 func (f *dataFlags) path(cmd *cobra.Command) (string, error) {
@@ -146,12 +168,15 @@ func (c *cli) userCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a user, with a password that is made and shown once",
-		Example: `  rollcall user create alice --admin --data-dir /var/lib/rollcall
+		Example: `  rollcall user create alice --admin
+  rollcall user create alice --admin --data-dir /var/lib/rollcall
   rollcall user create bob --password-stdin < bob.secret`,
 		Args: arguments("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if admin && !data.given() {
-				return usagef("an administrator is made where the server runs: --admin needs --data-dir or --config")
+			if admin {
+				if err := data.onlyHere(c, "--admin"); err != nil {
+					return err
+				}
 			}
 			if err := auth.CheckUserName(args[0]); err != nil {
 				return usageError{err}
@@ -165,8 +190,8 @@ func (c *cli) userCreateCommand() *cobra.Command {
 					return err
 				}
 				sentence := "created the user " + args[0]
-				if own, ok := u.(dataUsers); ok && admin {
-					if err := own.propose(ctx, &state.AddRole{Role: state.Role{User: args[0], Role: auth.AdminRole}}); err != nil {
+				if admin {
+					if err := u.AddRole(ctx, args[0], auth.AdminRole); err != nil {
 						return err
 					}
 					sentence = "created the administrator " + args[0]
@@ -188,6 +213,8 @@ func (c *cli) userPasswordCommand() *cobra.Command {
 		Use:   "password NAME",
 		Short: "Give a user a new password; tokens of the old one end",
 		Args:  arguments("NAME"),
+
+		ValidArgsFunction: c.completeUsers(&data),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			password, made, err := secret.password(c, args[0])
 			if err != nil {
@@ -213,21 +240,24 @@ func (c *cli) userDeleteCommand() *cobra.Command {
 		Use:   "delete NAME",
 		Short: "Remove a user with all roles; an administrator only with --force",
 		Args:  arguments("NAME"),
+
+		ValidArgsFunction: c.completeUsers(&data),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withUsers(cmd, &data, false, func(ctx context.Context, u users) error {
-				all, err := u.Users(ctx)
+				user, err := findUser(ctx, u, args[0])
 				if err != nil {
 					return err
 				}
-				at := slices.IndexFunc(all, func(x adminclient.User) bool { return x.Name == args[0] })
-				if at < 0 {
-					return fmt.Errorf("user %s: %w", args[0], adminclient.ErrNotFound)
-				}
-				if slices.Contains(all[at].Roles, auth.AdminRole) {
+				if slices.Contains(user.Roles, auth.AdminRole) {
 					if !force {
 						return fmt.Errorf("%s is an administrator; --force deletes it all the same", args[0])
 					}
 					if err := u.RemoveRole(ctx, args[0], auth.AdminRole); err != nil {
+						return err
+					}
+				}
+				if slices.Contains(user.Roles, ownRole(args[0])) {
+					if err := dropRole(ctx, u, ownRole(args[0])); err != nil {
 						return err
 					}
 				}
@@ -270,63 +300,4 @@ func (c *cli) userListCommand() *cobra.Command {
 	}
 	data.add(cmd)
 	return cmd
-}
-
-// dataUsers are the users in a data directory.
-type dataUsers struct{ data *control.Data }
-
-func (d dataUsers) propose(ctx context.Context, command state.Command) error {
-	_, err := state.Propose(ctx, d.data, command)
-	return err
-}
-
-// Users implements users.
-func (d dataUsers) Users(ctx context.Context) ([]adminclient.User, error) {
-	view, err := d.data.View(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []adminclient.User
-	for u := range view.Users() {
-		user := adminclient.User{Name: u.Name, Roles: []string{}}
-		for r := range view.Roles(u.Name) {
-			user.Roles = append(user.Roles, r.Role)
-		}
-		all = append(all, user)
-	}
-	return all, nil
-}
-
-// hashed is a user as it is stored.
-func hashed(name, password string) (state.User, error) {
-	hash, err := auth.HashPassword(password)
-	return state.User{Name: name, PasswordHash: hash}, err
-}
-
-// CreateUser implements users.
-func (d dataUsers) CreateUser(ctx context.Context, name, password string) error {
-	user, err := hashed(name, password)
-	if err != nil {
-		return err
-	}
-	return d.propose(ctx, &state.CreateUser{User: user})
-}
-
-// SetPassword implements users.
-func (d dataUsers) SetPassword(ctx context.Context, name, password string) error {
-	user, err := hashed(name, password)
-	if err != nil {
-		return err
-	}
-	return d.propose(ctx, &state.UpdateUser{User: user})
-}
-
-// DeleteUser implements users.
-func (d dataUsers) DeleteUser(ctx context.Context, name string) error {
-	return d.propose(ctx, &state.DeleteUser{Name: name})
-}
-
-// RemoveRole implements users.
-func (d dataUsers) RemoveRole(ctx context.Context, user, role string) error {
-	return d.propose(ctx, &state.RemoveRole{Role: state.Role{User: user, Role: role}})
 }
