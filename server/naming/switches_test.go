@@ -211,6 +211,7 @@ func TestSwitches_CanPush(t *testing.T) {
 func FuzzSwitches(f *testing.F) {
 	f.Add("batch", `{"checkTimes":7,"limitedUrlMap":null}`)
 	f.Add("limitedUrlMap", "/a:403,/b:500")
+	f.Add("limitedUrlMap", "\x80:200")
 	f.Add("pushVersion", "java:1.0.0")
 	f.Add("limitedUrlMap", "/ü\x7f:500")
 	f.Fuzz(func(t *testing.T, entry, value string) {

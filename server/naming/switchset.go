@@ -51,7 +51,7 @@ func (s *Switches) Restore(document []byte) error {
 func (v *SwitchValues) with(entry, value string) (*SwitchValues, error) {
 	changed := v.clone()
 	var err error
-	value = strings.TrimSpace(value)
+	value = strings.ToValidUTF8(strings.TrimSpace(value), "\uFFFD") // what is stored is read back the same
 	if entry == "batch" {
 		err = changed.setBatch(value)
 	} else if p, ok := periods[entry]; ok {
