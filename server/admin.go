@@ -10,11 +10,11 @@ import (
 	"net/http/pprof"
 	"net/netip"
 	"strconv"
-	"time"
 
 	"go.uber.org/fx"
 
 	"github.com/rollcall-go/rollcall/autoconfig"
+	"github.com/rollcall-go/rollcall/internal/httpserver"
 )
 
 // AdminProperties is the block nacos.admin: what is for those who are logged in
@@ -95,10 +95,7 @@ func serveProfiles(lc fx.Lifecycle, p AdminProperties, logger *slog.Logger) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
-	}
+	server := httpserver.New(mux, logger)
 	served := make(chan struct{})
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {

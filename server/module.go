@@ -36,8 +36,8 @@ var Module = autoconfig.Options(
 	autoconfig.Default("cloud.discovery.enabled", false),
 	autoconfig.Properties("nacos", DefaultProperties()),
 	autoconfig.Properties("nacos.admin", DefaultAdminProperties()),
+	autoconfig.LogThrough(logThrough),
 	fx.Module("server",
-		fx.Decorate(queueLogs),
 		fx.Provide(
 			naming.NewSwitches, state.New, newStore, newPush, newAPI, limitConnections,
 			func(x *persistence) state.Proposer { return x },
