@@ -296,10 +296,9 @@ func TestLogThrough_SeesEverythingAndEndsLast(t *testing.T) {
 	})
 	t.Run("of one whose configuration is wrong", func(t *testing.T) {
 		seen = journal{}
-		_, err := New(alone, log, LogThrough(through), Property("server.port", -7), Property("servr.port", 1))
+		_, err := New(alone, log, LogThrough(through), Property("server.port", -7))
 		require.Error(t, err)
 		require.True(t, seen.has("end"))
-		require.Greater(t, len(seen.all()), 1, "the notes come as well")
 	})
 	_, err := New(alone, LogThrough(nil))
 	require.ErrorContains(t, err, "LogThrough")

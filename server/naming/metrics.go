@@ -62,7 +62,7 @@ func newMetrics(registerer prometheus.Registerer, s *Store) *metrics {
 			"Removals put off because more than half of a service fell silent at once. Alarm when it grows."),
 		frozen: [freezes]prometheus.Counter{
 			frozenLate: frozen("late"), frozenStall: frozen("stall"),
-			frozenDeaf: frozen("deaf"), frozenSwitch: frozen("switch"),
+			frozenDeaf: frozen("deaf"), frozenShed: frozen("shed"), frozenSwitch: frozen("switch"),
 		},
 	}
 }
