@@ -111,8 +111,8 @@ type LoadProperties struct {
 	// MaxRequests bounds the changes and the beats that are worked on at the same
 	// time, 4096 each, and reads to half of that; 0 is no bound.
 	MaxRequests int `mapstructure:"max-requests"`
-	// MaxWait is how long half of the requests may wait for a processor, 500ms; while
-	// they wait longer, more and more reads are refused. 0 refuses none for that.
+	// MaxWait is how long a request may wait for a processor, 500ms; while they wait
+	// longer, more and more reads are refused. 0 refuses none for that.
 	MaxWait time.Duration `mapstructure:"max-wait"`
 }
 

@@ -25,7 +25,7 @@ func (s *Shedder) register(registerer prometheus.Registerer) error {
 		registerer.Register(refused),
 		registerer.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "rollcall", Name: "processor_wait_seconds",
-			Help: "How long half of what was ready to run waited for a processor in the last quarter of a second.",
+			Help: "How long a request that comes now waits for a processor.",
 		}, func() float64 { return time.Duration(s.wait.Load()).Seconds() })),
 	}
 	for k := range kinds {

@@ -33,8 +33,8 @@ func (k Kind) String() string { return [kinds]string{"read", "change", "beat"}[k
 const (
 	// period is how often the wait is looked at.
 	period = 250 * time.Millisecond
-	// step is by how much of all reads more or fewer are turned away then, in
-	// percent.
+	// step is by how much of all reads fewer are turned away then, in percent, or more
+	// for each time that the wait is as long as it may be.
 	step = 10
 )
 
@@ -44,13 +44,11 @@ type Options struct {
 	// and reads half as many; 0 is no bound. Reading a body and sending an answer
 	// take no place: a slow client costs others nothing.
 	Places int
-	// MaxWait is how long half of what is ready to run may wait for a processor.
-	// While it waits longer, more and more reads are turned away, then fewer again. 0
+	// MaxWait is how long a request may wait for a processor. While they wait longer, more and more reads are turned away, then fewer again. 0
 	// turns none away. Beats and changes are taken all the same: a beat costs as much
 	// to refuse as to take.
 	MaxWait time.Duration
-	// Wait returns how long half of what became ready since the last call had to wait;
-	// nil asks Go's scheduler.
+	// Wait returns how long a request that came now would wait; nil tries it.
 	Wait func() time.Duration
 	// Registerer gets the metrics; nil registers none.
 	Registerer prometheus.Registerer
@@ -84,7 +82,7 @@ func New(o Options) (*Shedder, error) {
 		return nil, err
 	}
 	if o.Wait == nil {
-		o.Wait = newSchedulerWait()
+		o.Wait = queueWait
 	}
 	go s.watch(o.Wait, o.MaxWait)
 	return s, nil
@@ -152,7 +150,7 @@ func (s *Shedder) watch(wait func() time.Duration, most time.Duration) {
 		long = waited > most
 		switch percent := s.refused.Load(); {
 		case long && again:
-			s.refused.Store(min(percent+step, 100))
+			s.refused.Store(min(percent+step*int64(waited/most), 100))
 		case !long:
 			s.refused.Store(max(percent-step, 0))
 		}

@@ -1,7 +1,6 @@
 package shed
 
 import (
-	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -92,8 +91,10 @@ func TestSB20_ReadsGoFirstWhenRequestsWait(t *testing.T) {
 		require.Zero(t, refused(Read), "as long as it may be")
 		after(1, time.Minute)
 		require.Zero(t, refused(Read), "one pause is no load")
-		after(1, time.Minute)
+		after(1, 1500*time.Millisecond)
 		require.Equal(t, step, refused(Read))
+		after(1, 2500*time.Millisecond)
+		require.Equal(t, 3*step, refused(Read), "the longer the wait, the more at once")
 		after(20, time.Minute)
 		require.Equal(t, 100, refused(Read))
 		require.Zero(t, refused(Beat))
@@ -127,32 +128,26 @@ func TestShedder_EnteringAllocatesNothing(t *testing.T) {
 	}))
 }
 
-func TestMedianOf(t *testing.T) {
-	bounds := []float64{0, 0.001, 0.01, 0.1, math.Inf(1)}
-	for name, c := range map[string]struct {
-		before, counts []uint64
-		want           time.Duration
-	}{
-		"too few":                 {nil, []uint64{0, 0, 0, 15}, 0},
-		"all quick":               {nil, []uint64{100, 0, 0, 0}, time.Millisecond},
-		"half of them":            {nil, []uint64{10, 40, 50, 0}, 10 * time.Millisecond},
-		"only what is new":        {[]uint64{1000, 0, 0, 0}, []uint64{1001, 0, 30, 0}, 100 * time.Millisecond},
-		"nothing new":             {[]uint64{1000, 5, 0, 0}, []uint64{1000, 5, 0, 0}, 0},
-		"beyond the last bound":   {nil, []uint64{0, 0, 0, 100}, 100 * time.Millisecond},
-		"a few that waited long":  {nil, []uint64{100, 0, 0, 30}, time.Millisecond},
-		"exactly half is quickly": {nil, []uint64{50, 0, 0, 50}, time.Millisecond},
-	} {
-		require.Equal(t, c.want, medianOf(c.before, c.counts, bounds), name)
+// TestQueueWait_GrowsWithTheQueue: what takes turns on the one processor has all of
+// them wait for the others.
+func TestQueueWait_GrowsWithTheQueue(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var over atomic.Bool
+	var busy sync.WaitGroup
+	for range 20 {
+		busy.Go(func() {
+			for !over.Load() {
+				for began := time.Now(); time.Since(began) < time.Millisecond; {
+				}
+				runtime.Gosched()
+			}
+		})
 	}
-}
-
-func TestSchedulerWait_IsCounted(t *testing.T) {
-	wait := newSchedulerWait()
-	wait()
-	var ready sync.WaitGroup
-	for range 10_000 {
-		ready.Go(runtime.Gosched)
+	longest := time.Duration(0)
+	for range 5 {
+		longest = max(longest, queueWait())
 	}
-	ready.Wait()
-	require.Positive(t, wait())
+	over.Store(true)
+	busy.Wait()
+	require.Greater(t, longest, 5*time.Millisecond, "twenty have a millisecond each")
 }
