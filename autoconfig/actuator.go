@@ -140,18 +140,19 @@ func ask(c *gin.Context, into any) bool {
 		return false
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxActuatorBody))
-	if err == nil {
-		err = json.Unmarshal(body, into)
-	}
-	if err == nil {
-		return true
-	}
-	status := http.StatusBadRequest
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
-		status = http.StatusRequestEntityTooLarge
+		say(c, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", maxActuatorBody))
+		return false
 	}
-	say(c, status, "the body must be JSON: "+err.Error())
-	return false
+	if err != nil {
+		say(c, http.StatusBadRequest, "the body cannot be read") // the cause is about connections
+		return false
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		say(c, http.StatusBadRequest, "the body must be JSON: "+err.Error())
+		return false
+	}
+	return true
 }
 
 // isJSON reports whether a media type is JSON's. A page of another site cannot

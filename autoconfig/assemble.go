@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"sync"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -92,25 +93,37 @@ func assemble(b *boot) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	loggers := b.loggers(s)
+	loggers, end := b.loggers(s)
 	if err := loaded.Err(); err != nil {
 		// A key that nothing reads, or a file that was not found, may be why.
 		logNotes(loggers.Logger(loggerRoot), loaded.Notes)
+		end()
 		return nil, err
 	}
-	return build(b, s, loaded, loggers)
+	app, err := build(b, s, loaded, loggers, end)
+	if err != nil {
+		end()
+	}
+	return app, err
 }
 
-// loggers are over the user's logger, or else as the configuration describes.
-func (b *boot) loggers(s *settings) *Loggers {
+// loggers are over the user's logger, or else as the configuration describes. end
+// ends what was put around them.
+func (b *boot) loggers(s *settings) (l *Loggers, end func()) {
 	if b.logger != nil {
-		return newLoggers(b.logger.Handler())
+		l = newLoggers(b.logger.Handler())
+	} else {
+		l = newLogger(*s.logging, os.Stderr)
 	}
-	return newLogger(*s.logging, os.Stderr)
+	if b.logThrough == nil {
+		return l, func() {}
+	}
+	l.base, end = b.logThrough(l.base)
+	return l, sync.OnceFunc(end)
 }
 
 // build makes the graph of the parts whose conditions hold.
-func build(b *boot, s *settings, loaded *config.Config, loggers *Loggers) (*App, error) {
+func build(b *boot, s *settings, loaded *config.Config, loggers *Loggers, endLog func()) (*App, error) {
 	app := &App{stopGrace: s.serviceRegistry.AutoRegistration.DeregisterTimeout + stopReserve}
 	logger, events := loggers.Logger(loggerRoot), &graphLogger{}
 	events.use(logger)
@@ -123,7 +136,8 @@ func build(b *boot, s *settings, loaded *config.Config, loggers *Loggers) (*App,
 		fx.Decorate(app.hooks.decorate),
 		fx.StartTimeout(startTimeout),
 		fx.StopTimeout(s.stopTimeout()),
-		coreModule(b, s, logger, func(l *slog.Logger) {
+		coreModule(b, s, logger, func(lc fx.Lifecycle, l *slog.Logger) {
+			lc.Append(fx.StopHook(endLog)) // the first hook is the last to stop
 			events.use(l)
 			logNotes(l, loaded.Notes)
 			logConditions(l, conditions...)
@@ -170,7 +184,7 @@ func build(b *boot, s *settings, loaded *config.Config, loggers *Loggers) (*App,
 
 // coreModule provides what every application has. It comes first, so that its
 // notes are the first lines of the log.
-func coreModule(b *boot, s *settings, logger *slog.Logger, first func(*slog.Logger)) fx.Option {
+func coreModule(b *boot, s *settings, logger *slog.Logger, first func(fx.Lifecycle, *slog.Logger)) fx.Option {
 	opts := []fx.Option{
 		fx.Provide(
 			func() *slog.Logger { return logger },

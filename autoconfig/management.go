@@ -5,8 +5,10 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/gin-gonic/gin"
 	"go.uber.org/fx"
 
+	"github.com/rollcall-go/rollcall/internal/httpserver"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
@@ -25,6 +27,7 @@ type managementServerParams struct {
 	Publisher  registry.Publisher
 	Loggers    *Loggers
 	Logger     *slog.Logger
+	Wrap       WrapListener `optional:"true"`
 }
 
 func provideManagementServer(b *boot) any {
@@ -34,7 +37,7 @@ func provideManagementServer(b *boot) any {
 		if err != nil {
 			return nil, err
 		}
-		e.Use(recoverPanics(logger))
+		e.Use(boundTime, recoverPanics(logger))
 		if err := p.Actuator.mount(e); err != nil {
 			return nil, err
 		}
@@ -45,13 +48,17 @@ func provideManagementServer(b *boot) any {
 				Shutdown: ShutdownGraceful, ShutdownTimeout: managementShutdown,
 			},
 			Namespace: registry.NamespaceManagement, Handler: e, Listener: b.management,
-			Publisher: p.Publisher, Logger: logger,
+			Wrap: p.Wrap, Publisher: p.Publisher, Logger: logger,
 			OnFailure: func(error) { _ = p.Shutdowner.Shutdown(fx.ExitCode(1)) },
 		})
 		p.Lifecycle.Append(fx.Hook{OnStart: web.Start, OnStop: web.Stop})
 		return &ManagementServer{web}, nil
 	}
 }
+
+// boundTime is for the whole engine: no request to the actuator takes long to send,
+// nor its answer to read.
+func boundTime(c *gin.Context) { httpserver.BoundTime(c.Writer, c.Request) }
 
 // Keys of the metadata that tell where the actuator is; Spring's.
 const (

@@ -26,6 +26,7 @@ type boot struct {
 	// management is the listener of the management server.
 	management net.Listener
 	logger     *slog.Logger
+	logThrough func(slog.Handler) (slog.Handler, func())
 	registry   registry.ServiceRegistry
 	own        []discovery.Source
 	stages     []loadbalance.Stage
@@ -157,6 +158,19 @@ func Logger(l *slog.Logger) fx.Option {
 	return newBootOption("Logger", func(b *boot) {
 		if b.logger = l; l == nil {
 			b.fail("autoconfig.Logger: the logger is nil")
+		}
+	})
+}
+
+// LogThrough puts a handler of the application's or a module's own around the one
+// that writes its log, whichever that is, so that it sees all there is to write:
+// to leave out, to count, or not to wait for a slow target. wrap is called once
+// for each application. What it returns besides is called when everything else
+// has ended; that which is logged later comes all the same. The last one counts.
+func LogThrough(wrap func(slog.Handler) (through slog.Handler, end func())) fx.Option {
+	return newBootOption("LogThrough", func(b *boot) {
+		if b.logThrough = wrap; wrap == nil {
+			b.fail("autoconfig.LogThrough: the function is nil")
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rollcall-go/rollcall/internal/wire"
 )
 
 // ApplicationProperties is the block application.
@@ -74,6 +76,7 @@ func (p *ServerProperties) Validate() error {
 	if p.Port < -1 || p.Port > 65535 {
 		errs = append(errs, errors.New("port: must be 0 to 65535, or -1 for no web server"))
 	}
+	errs = append(errs, listenAddress("address", p.Address))
 	if p.Shutdown != ShutdownGraceful && p.Shutdown != ShutdownImmediate {
 		errs = append(errs, errors.New("shutdown: must be graceful or immediate"))
 	}
@@ -129,6 +132,15 @@ func (p *LoggingProperties) Validate() error {
 		errs = append(errs, errors.New("format: must be text or json"))
 	}
 	return errors.Join(errs...)
+}
+
+// listenAddress is the rule of what is listened on: an IP address or a host name. What
+// is neither would only be found out when it is looked up.
+func listenAddress(key, address string) error {
+	if _, err := wire.ParseIP(address); address != "" && err != nil {
+		return fmt.Errorf("%s: must be an IP address or a host name", key)
+	}
+	return nil
 }
 
 // positive is the rule of a duration that must be more than nothing.

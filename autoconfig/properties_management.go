@@ -94,6 +94,7 @@ func (p *ManagementProperties) Validate() error {
 	if p.Server.Port < -1 || p.Server.Port > math.MaxUint16 {
 		errs = append(errs, errors.New("server.port: must be 0 to 65535, or -1 for the web server's"))
 	}
+	errs = append(errs, listenAddress("server.address", p.Server.Address))
 	if strings.ContainsAny(p.Server.ContextPath, "?#*: ") {
 		errs = append(errs, errors.New("server.context-path: must be a plain path such as /manage"))
 	}

@@ -25,6 +25,23 @@ func readSettings(t *testing.T, text string) (*settings, *config.Config) {
 	return s, loaded
 }
 
+func TestProperties_AddressesToListenOn(t *testing.T) {
+	for address, good := range map[string]bool{
+		"": true, "0.0.0.0": true, "192.0.2.1": true, "::": true, "[::1]": true, "fe80::1%eth0": true, "localhost": true,
+		"host.example": true, "999.1.1.1": false, "::1::": false, "not an ip": false, "host:8080": false, "http://host": false,
+	} {
+		web, management := DefaultServerProperties(), DefaultManagementProperties()
+		web.Address, management.Server.Address = address, address
+		if good {
+			require.NoError(t, web.Validate(), address)
+			require.NoError(t, management.Validate(), address)
+			continue
+		}
+		require.EqualError(t, web.Validate(), "address: must be an IP address or a host name", address)
+		require.EqualError(t, management.Validate(), "server.address: must be an IP address or a host name", address)
+	}
+}
+
 func TestProperties_OfLookingUp(t *testing.T) {
 	s, _ := readSettings(t, quiet+`
 cloud.discovery.client: { order: [simple, nacos], merge: union }

@@ -1,6 +1,7 @@
 package autoconfig
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/rollcall-go/rollcall/internal/httpserver"
 	"github.com/rollcall-go/rollcall/internal/testutil"
 )
 
@@ -92,7 +94,7 @@ func TestWebServer_OutsideOfTheContextPathNoBodyIsWaitedFor(t *testing.T) {
 		answer, err := io.ReadAll(conn)
 		require.NoError(t, err, "the server has closed the connection")
 		require.Contains(t, string(answer), "404 Not Found")
-		require.Less(t, time.Since(began), 2*readHeaderTimeout)
+		require.Less(t, time.Since(began), 2*httpserver.HeaderTimeout)
 	})
 }
 
@@ -241,3 +243,80 @@ func TestWebServer_WorksWithoutTheGraph(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 	require.NoError(t, w.Stop(t.Context()))
 }
+
+func TestSB21_TheManagementServerWaitsForNoBody(t *testing.T) {
+	for name, request := range map[string]string{
+		"that nobody wants": "GET /actuator/health HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n",
+		"to no route":       "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n",
+		"of a setting": "POST /actuator/loggers/ROOT HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" +
+			"Content-Length: 1000\r\n\r\n{",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := testutil.NewListener()
+				start(t, alone, everything, Listener(testutil.NewListener()), ManagementListener(l))
+				conn, err := l.Dial(t.Context(), "tcp", "")
+				require.NoError(t, err)
+				defer func() { require.NoError(t, conn.Close()) }()
+				require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Hour)))
+				began := time.Now()
+				_, err = io.WriteString(conn, request)
+				require.NoError(t, err)
+				answer, err := io.ReadAll(conn)
+				require.NoError(t, err, "the server has closed the connection")
+				require.Contains(t, string(answer), "HTTP/1.1 ")
+				require.NotContains(t, string(answer), "tcp", "nothing of the server itself")
+				require.Less(t, time.Since(began), 2*httpserver.BodyTimeout)
+			})
+		})
+	}
+}
+
+func TestLogThrough_SeesEverythingAndEndsLast(t *testing.T) {
+	var seen journal
+	log := Logger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	through := func(to slog.Handler) (slog.Handler, func()) {
+		return noted{to, &seen}, func() { seen.add("end") }
+	}
+	t.Run("of an application that ran", func(t *testing.T) {
+		app := start(t, alone, log, LogThrough(through), fx.Invoke(func(lc fx.Lifecycle, loggers *Loggers) {
+			lc.Append(fx.StopHook(func() { loggers.Logger("mine").Warn("stopping") }))
+		}))
+		require.NoError(t, app.Stop(t.Context()))
+		require.True(t, seen.has("web server listens"))
+		require.True(t, seen.has("stopping"))
+		all := seen.all()
+		require.Equal(t, "end", all[len(all)-1])
+	})
+	t.Run("of one that cannot be built", func(t *testing.T) {
+		seen = journal{}
+		_, err := New(alone, log, LogThrough(through), fx.Error(errors.New("no")))
+		require.Error(t, err)
+		require.True(t, seen.has("end"))
+	})
+	t.Run("of one whose configuration is wrong", func(t *testing.T) {
+		seen = journal{}
+		_, err := New(alone, log, LogThrough(through), Property("server.port", -7))
+		require.Error(t, err)
+		require.True(t, seen.has("end"))
+	})
+	_, err := New(alone, LogThrough(nil))
+	require.ErrorContains(t, err, "LogThrough")
+}
+
+// noted notes the messages that come through.
+type noted struct {
+	slog.Handler
+	seen *journal
+}
+
+func (n noted) Handle(ctx context.Context, r slog.Record) error {
+	n.seen.add(r.Message)
+	return n.Handler.Handle(ctx, r)
+}
+
+func (n noted) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return noted{n.Handler.WithAttrs(attrs), n.seen}
+}
+
+func (n noted) WithGroup(name string) slog.Handler { return noted{n.Handler.WithGroup(name), n.seen} }

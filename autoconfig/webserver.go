@@ -13,15 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rollcall-go/rollcall/internal/httpserver"
 	"github.com/rollcall-go/rollcall/registry"
-)
-
-// Bounds against senders that hold connections for nothing. Bodies have none:
-// uploads and streams take what they take, their handlers know better.
-const (
-	readHeaderTimeout = 10 * time.Second
-	idleTimeout       = 60 * time.Second
-	maxHeaderBytes    = 64 << 10
 )
 
 // WebServerOptions is what a [WebServer] is built from.
@@ -52,11 +45,14 @@ type WebServerOptions struct {
 type WrapListener func(net.Listener) net.Listener
 
 // WebServer serves the engine. Start is called once and Stop after it; the other
-// methods are safe for concurrent use.
+// methods are safe for concurrent use. It bounds what clients hold by doing
+// nothing: headers, idle connections, and what no handler reads. Bodies and
+// answers have no bound: uploads and streams take what they take, their handlers
+// know better.
 type WebServer struct {
 	options WebServerOptions
 	logger  *slog.Logger
-	server  *http.Server
+	server  *httpserver.Server
 	served  chan struct{} // closed when Serve has returned
 
 	cut    context.Context // done when a graceful shutdown must not wait longer
@@ -76,13 +72,7 @@ func NewWebServer(o WebServerOptions) *WebServer {
 	}
 	cut, cutNow := context.WithCancel(context.Background())
 	s := &WebServer{options: o, logger: o.Logger, cut: cut, cutNow: cutNow, served: make(chan struct{})}
-	s.server = &http.Server{
-		Handler:           s.sendAway(mount(o.Properties.contextPath(), o.Handler)),
-		ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
-	}
+	s.server = httpserver.New(s.sendAway(mount(o.Properties.contextPath(), o.Handler)), o.Logger)
 	return s
 }
 
@@ -286,7 +276,7 @@ func nobodyReads(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Connection", "close")
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readHeaderTimeout))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(httpserver.HeaderTimeout))
 }
 
 // strip takes the context path off a path and off its encoded form.

@@ -68,7 +68,8 @@ The rules of reading, with examples, are a chapter of the guide:
 - Sources, the weakest first: the defaults below, ` + "`autoconfig.Default`" + `, the YAML
   file, the environment, ` + "`autoconfig.Property`" + `.
 - Every key has an environment variable, which stands below it in the tables.
-  Lists are comma text there, maps and lists of blocks are JSON.
+  Lists are comma text there, maps and lists of blocks are JSON. A variable whose name
+  is a slip of the hand away from one of them is warned of.
 - ` + "`server-addr`, `serverAddr` and `server_addr`" + ` are one key, nested or joined with
   dots. A leading ` + "`spring.`" + ` is left out.
 - A duration is 500ms, 5s or 1m30s; a whole number without a unit is milliseconds.

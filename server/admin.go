@@ -10,11 +10,11 @@ import (
 	"net/http/pprof"
 	"net/netip"
 	"strconv"
-	"time"
 
 	"go.uber.org/fx"
 
 	"github.com/rollcall-go/rollcall/autoconfig"
+	"github.com/rollcall-go/rollcall/internal/httpserver"
 )
 
 // AdminProperties is the block nacos.admin: what is for those who are logged in
@@ -50,16 +50,26 @@ func (p *AdminProperties) Validate() error {
 func Check(
 	web autoconfig.ServerProperties, management autoconfig.ManagementProperties, admin AdminProperties, p Properties,
 ) error {
+	var errs []error
 	if web.Port < 0 {
-		return errors.New("server.port: a registry needs its web server, so it cannot be -1")
+		errs = append(errs, errors.New("server.port: a registry needs its web server, so it cannot be -1"))
 	}
-	if admin.Pprof.Enabled && web.Port > 0 && admin.Pprof.Port == web.Port {
-		return fmt.Errorf("nacos.admin.pprof.port: %d is the server.port", web.Port)
+	if port := admin.Pprof.Port; admin.Pprof.Enabled && port > 0 {
+		switch port {
+		case web.Port:
+			errs = append(errs, fmt.Errorf("nacos.admin.pprof.port: %d is the server.port", port))
+		case management.Server.Port:
+			errs = append(errs, fmt.Errorf("nacos.admin.pprof.port: %d is the management.server.port", port))
+		}
+	}
+	if own := management.Server; own.Port > 0 && own.Port == web.Port && own.Address != "" && own.Address != web.Address {
+		errs = append(errs, fmt.Errorf(
+			"management.server.address: has no effect, as the management.server.port %d is the web server's", own.Port))
 	}
 	if p.Core.Auth.Enabled {
-		return checkExposure(web, management)
+		errs = append(errs, checkExposure(web, management))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // checkExposure refuses, for a server with authentication, an actuator that shows
@@ -95,10 +105,7 @@ func serveProfiles(lc fx.Lifecycle, p AdminProperties, logger *slog.Logger) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
-	}
+	server := httpserver.New(mux, logger)
 	served := make(chan struct{})
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {

@@ -20,6 +20,13 @@ func TestCheck(t *testing.T) {
 	require.NoError(t, Check(web, management, admin, DefaultProperties()), "a port that is not opened is nobody's")
 	admin.Pprof.Enabled = true
 	require.ErrorContains(t, Check(web, management, admin, DefaultProperties()), "nacos.admin.pprof.port: 6060 is the server.port")
+	web.Port, management.Server.Port = 8848, 6060
+	require.ErrorContains(t, Check(web, management, admin, DefaultProperties()), "nacos.admin.pprof.port: 6060 is the management.server.port")
+	web.Port, web.Address = 6061, "192.0.2.1"
+	management.Server = autoconfig.ManagementServerProperties{Port: 6061, Address: "127.0.0.1"}
+	require.ErrorContains(t, Check(web, management, admin, DefaultProperties()), "management.server.address: has no effect",
+		"whoever wants the actuator kept from others must not be told otherwise")
+	management = autoconfig.DefaultManagementProperties()
 	web.Port, admin.Pprof.Port = 0, 0
 	require.NoError(t, Check(web, management, admin, DefaultProperties()), "each gets a free one")
 	web.Port = -1

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 
 	"github.com/rollcall-go/rollcall/autoconfig"
 )
@@ -41,7 +40,6 @@ func limitConnections(p Properties, logger *slog.Logger, registerer prometheus.R
 		return &limitedListener{
 			Listener: l, limit: limit, refused: refused, logger: logger, closing: closing, cancel: cancel,
 			open: make(map[netip.Addr]int), refusing: make(chan struct{}, maxRefusals),
-			warn: rate.Sometimes{First: 1, Interval: time.Minute},
 		}
 	}, nil
 }
@@ -52,7 +50,6 @@ type limitedListener struct {
 	limit   int
 	refused prometheus.Counter
 	logger  *slog.Logger
-	warn    rate.Sometimes
 
 	mu   sync.Mutex
 	open map[netip.Addr]int
@@ -109,10 +106,8 @@ func (l *limitedListener) Close() error {
 
 func (l *limitedListener) refuse(conn net.Conn, from netip.Addr) {
 	l.refused.Inc()
-	l.warn.Do(func() {
-		l.logger.Warn("connections are refused: one address has as many as it may (nacos.connections.per-address)",
-			slog.String("address", from.String()), slog.Int("limit", l.limit))
-	})
+	l.logger.Warn("connections are refused: one address has as many as it may (nacos.connections.per-address)",
+		slog.String("address", from.String()), slog.Int("limit", l.limit))
 	select {
 	case l.refusing <- struct{}{}:
 	default:

@@ -18,6 +18,7 @@ import (
 	"github.com/rollcall-go/rollcall/server/naming"
 	"github.com/rollcall-go/rollcall/server/projection"
 	"github.com/rollcall-go/rollcall/server/push"
+	"github.com/rollcall-go/rollcall/server/shed"
 	"github.com/rollcall-go/rollcall/server/state"
 )
 
@@ -37,14 +38,14 @@ var Module = autoconfig.Options(
 	autoconfig.Default("cloud.discovery.enabled", false),
 	autoconfig.Properties("nacos", DefaultProperties()),
 	autoconfig.Properties("nacos.admin", DefaultAdminProperties()),
+	autoconfig.LogThrough(logThrough),
 	fx.Module("server",
-		fx.Decorate(queueLogs),
 		fx.Provide(
 			naming.NewSwitches, state.New, newStore, newPush, newAPI, limitConnections,
 			func(x *persistence) state.Proposer { return x },
 			fx.Annotate(newIndicator, fx.ResultTags(`group:"health.indicators"`)),
 		),
-		fx.Provide(fx.Private, projection.NewDiscarder, newPersistence, newAccounts, newIdentity, newStopping),
+		fx.Provide(fx.Private, projection.NewDiscarder, newPersistence, newAccounts, newIdentity, newStopping, newShedder),
 		fx.Invoke(Check, mount, serveControl, serveProfiles, announce),
 	),
 )
@@ -82,6 +83,15 @@ func newPush(
 	return server, nil
 }
 
+func newShedder(lc fx.Lifecycle, p Properties, registerer prometheus.Registerer) (*shed.Shedder, error) {
+	s, err := shed.New(shed.Options{Places: p.Load.MaxRequests, MaxWait: p.Load.MaxWait, Registerer: registerer})
+	if err != nil {
+		return nil, err
+	}
+	lc.Append(fx.StopHook(s.Close))
+	return s, nil
+}
+
 type apiParams struct {
 	fx.In
 
@@ -94,6 +104,7 @@ type apiParams struct {
 	Push        *push.Server
 	Identity    *identity
 	Stopping    *stopping
+	Shed        *shed.Shedder
 	Logger      *slog.Logger
 }
 
@@ -101,7 +112,8 @@ func newAPI(p apiParams) (*api.API, error) {
 	return api.New(api.Options{
 		Store: p.Store, Switches: p.Switches, State: p.State, Proposer: p.Persistence, Push: p.Push,
 		Auth: p.Accounts, AuthEnabled: p.Properties.Core.Auth.Enabled, Node: p.Identity.node,
-		Unready: p.Persistence.missing, Limited: p.Persistence.limited, Stopping: p.Stopping.Load, Logger: p.Logger,
+		Unready: p.Persistence.missing, Limited: p.Persistence.limited, Stopping: p.Stopping.Load,
+		Shed: p.Shed, Logger: p.Logger,
 	})
 }
 

@@ -25,6 +25,8 @@ type Properties struct {
 	Push PushProperties `mapstructure:"push"`
 	// Connections bounds what one client can hold of the web server.
 	Connections ConnectionProperties `mapstructure:"connections"`
+	// Load says when there are too many requests.
+	Load LoadProperties `mapstructure:"load"`
 	// Probe is about the health checks of persistent instances.
 	Probe ProbeProperties `mapstructure:"probe"`
 	// Core holds the settings that Nacos shares between its parts.
@@ -104,6 +106,17 @@ type ConnectionProperties struct {
 	PerAddress int `mapstructure:"per-address"`
 }
 
+// LoadProperties is the block nacos.load: what is beyond it is answered 503, reads
+// before changes before beats, and counted.
+type LoadProperties struct {
+	// MaxRequests bounds the changes and the beats that are worked on at the same
+	// time, 4096 each, and reads to half of that; 0 is no bound.
+	MaxRequests int `mapstructure:"max-requests"`
+	// MaxWait is how long a request may wait for a processor, 500ms; while they wait
+	// longer, more and more reads are refused. 0 refuses none for that.
+	MaxWait time.Duration `mapstructure:"max-wait"`
+}
+
 // NamingProperties is the block nacos.naming.
 type NamingProperties struct {
 	// ExpireInstance removes instances that have been silent for their delete
@@ -169,6 +182,7 @@ func DefaultProperties() Properties {
 	return Properties{
 		Storage:     StorageProperties{Dir: "./rollcall-data", SnapshotPeriod: 30 * time.Second},
 		Connections: ConnectionProperties{PerAddress: 1024},
+		Load:        LoadProperties{MaxRequests: 4096, MaxWait: 500 * time.Millisecond},
 		Naming: NamingProperties{
 			ExpireInstance: true,
 			EmptyService: EmptyServiceProperties{
@@ -214,6 +228,12 @@ func (p *Properties) Validate() error {
 	}
 	if p.Connections.PerAddress < 0 {
 		errs = append(errs, errors.New("connections.per-address: must not be negative"))
+	}
+	if p.Load.MaxRequests < 0 || p.Load.MaxRequests == 1 {
+		bad("load.max-requests", "must be 2 or more, or 0 for no bound")
+	}
+	if p.Load.MaxWait < 0 {
+		bad("load.max-wait", "must not be negative")
 	}
 	if p.Push.Address != "" {
 		if _, err := netip.ParseAddr(p.Push.Address); err != nil {

@@ -73,6 +73,8 @@ func TestProperties_MistakesStopTheStart(t *testing.T) {
 		"nacos: {push: {address: localhost}}":                                  "nacos.push.address",
 		"nacos: {naming: {empty-service: {clean: {period-time-ms: 0}}}}":       "nacos.naming.empty-service.clean.period-time-ms",
 		"nacos: {naming: {empty-service: {clean: {initial-delay-ms: -1}}}}":    "nacos.naming.empty-service.clean.initial-delay-ms",
+		"nacos: {load: {max-requests: 1}}":                                     "nacos.load.max-requests",
+		"nacos: {load: {max-wait: -1s}}":                                       "nacos.load.max-wait",
 		"nacos: {naming: {expireInstance: perhaps}}":                           "nacos.naming.expireInstance",
 	} {
 		_, _, err := read(t, autoconfig.ConfigYAML(yaml))

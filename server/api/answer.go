@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
+	"github.com/rollcall-go/rollcall/server/shed"
 )
 
 // answer is what a request gets that was understood.
@@ -79,8 +80,9 @@ func write(c *gin.Context, status int, a answer) {
 	}
 }
 
-// handler makes a route's gin handler: gate, parameters, authorisation, answer or
-// error.
+// handler makes a route's gin handler: gate, parameters, whether there is room for
+// it, authorisation, answer or error. Only what lies between reading the request
+// and sending the answer takes a place, so that a slow client takes none.
 func (a *API) handler(r Route) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if !r.Always && !a.gate(c) {
@@ -91,15 +93,28 @@ func (a *API) handler(r Route) gin.HandlerFunc {
 			a.fail(c, err)
 			return
 		}
-		if err := a.authorize(r, call); err != nil {
-			a.fail(c, err)
-			return
-		}
-		answer, err := r.handle(call)
+		answer, err := a.serve(r, call)
 		if err != nil {
 			a.fail(c, err)
 			return
 		}
 		write(c, cmp.Or(answer.status, http.StatusOK), answer)
 	}
+}
+
+// serve has a route answer a request, if there is room for it.
+func (a *API) serve(r Route, c *call) (answer, error) {
+	if kind, is := r.load(); is {
+		if !a.shed.Enter(kind) {
+			if kind == shed.Beat {
+				a.store.BeatTurnedAway()
+			}
+			return answer{}, errTooMuch
+		}
+		defer a.shed.Leave(kind)
+	}
+	if err := a.authorize(r, c); err != nil {
+		return answer{}, err
+	}
+	return r.handle(c)
 }

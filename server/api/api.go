@@ -11,6 +11,7 @@ import (
 	"github.com/rollcall-go/rollcall/internal/wire"
 	"github.com/rollcall-go/rollcall/server/naming"
 	"github.com/rollcall-go/rollcall/server/push"
+	"github.com/rollcall-go/rollcall/server/shed"
 	"github.com/rollcall-go/rollcall/server/state"
 )
 
@@ -26,7 +27,7 @@ type Pusher interface {
 	Pending(most int) []push.Pending
 }
 
-// Options says what an [API] needs. All but Node, Unready and Logger are
+// Options says what an [API] needs. All but Node, Unready, Shed and Logger are
 // required.
 type Options struct {
 	// Store holds the services.
@@ -59,6 +60,8 @@ type Options struct {
 	// Stopping says that the server wants no new traffic but answers what comes;
 	// nil is never.
 	Stopping func() bool
+	// Shed turns requests away when there are too many; nil takes all.
+	Shed *shed.Shedder
 	// Logger gets internal errors; nil discards them.
 	Logger *slog.Logger
 }
@@ -76,6 +79,7 @@ type API struct {
 	loading  func() []string
 	limited  func() string
 	stopping func() bool
+	shed     *shed.Shedder
 	logger   *slog.Logger
 	// switching has room for one change of a stored switch.
 	switching chan struct{}
@@ -106,9 +110,9 @@ func New(o Options) (*API, error) {
 	}
 	return &API{
 		store: o.Store, switches: o.Switches, state: o.State, proposer: o.Proposer, push: o.Push,
-		auth: o.Auth, authOn: o.AuthEnabled, node: o.Node, loading: o.Unready, limited: o.Limited, stopping: o.Stopping, logger: o.Logger,
-		switching: make(chan struct{}, 1),
+				switching: make(chan struct{}, 1),
 		walks:     newWalks(),
+		auth: o.Auth, authOn: o.AuthEnabled, node: o.Node, loading: o.Unready, limited: o.Limited, stopping: o.Stopping, shed: o.Shed, logger: o.Logger,
 	}, nil
 }
 

@@ -2,32 +2,19 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/rollcall-go/rollcall/internal/httpserver"
 )
 
-// No client holds a connection's goroutine for longer than this by sending its
-// body or reading its answer slowly (SB-21). The header's time and that of idle
-// connections are the web server's.
-const (
-	bodyTimeout   = 10 * time.Second
-	answerTimeout = 30 * time.Second
-)
-
-// bound limits the time for an answer, and that for a body whether or not
-// somebody reads it: the web server itself waits for what is left of one before
-// it answers. Every request sets the limits anew, so it is a middleware of the
-// whole engine; the web server takes that of reading off again before the next
-// request. Where a connection has no deadlines there is nothing to limit.
+// bound limits how long a client holds a connection's goroutine by sending its body
+// or reading its answer slowly (SB-21), and has what nobody will read close the
+// connection. It is a middleware of the whole engine, as every request sets the
+// limits anew.
 func bound(c *gin.Context) {
-	now, connection := time.Now(), http.NewResponseController(c.Writer)
-	_ = connection.SetWriteDeadline(now.Add(answerTimeout))
-	if c.Request.ContentLength == 0 {
-		return
-	}
-	_ = connection.SetReadDeadline(now.Add(bodyTimeout))
-	if !readsBody(c) {
+	httpserver.BoundTime(c.Writer, c.Request)
+	if c.Request.ContentLength != 0 && !readsBody(c) {
 		c.Header("Connection", "close") // answered at once, without the rest
 	}
 }

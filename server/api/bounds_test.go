@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-go/rollcall/internal/httpserver"
 	"github.com/rollcall-go/rollcall/internal/testutil"
 )
 
@@ -33,8 +34,8 @@ func TestSB21_SlowClientsAreCutOff(t *testing.T) {
 			answer, err := io.ReadAll(conn)
 			require.NoError(t, err)
 			require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 400 "), "%s", answer)
-			require.GreaterOrEqual(t, time.Since(began), bodyTimeout)
-			require.Less(t, time.Since(began), 2*bodyTimeout)
+			require.GreaterOrEqual(t, time.Since(began), httpserver.BodyTimeout)
+			require.Less(t, time.Since(began), 2*httpserver.BodyTimeout)
 		})
 	})
 	for name, request := range map[string]string{
@@ -54,7 +55,7 @@ func TestSB21_SlowClientsAreCutOff(t *testing.T) {
 				answer, err := io.ReadAll(conn)
 				require.NoError(t, err, "the server has closed the connection")
 				require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 "), "%s", answer)
-				require.Less(t, time.Since(began), 2*bodyTimeout)
+				require.Less(t, time.Since(began), 2*httpserver.BodyTimeout)
 			})
 		})
 	}
@@ -63,7 +64,7 @@ func TestSB21_SlowClientsAreCutOff(t *testing.T) {
 			conn := dial(t)
 			_, err := fmt.Fprint(conn, "GET /v1/ns/operator/switches HTTP/1.1\r\nHost: x\r\n\r\n")
 			require.NoError(t, err)
-			time.Sleep(answerTimeout + time.Second)
+			time.Sleep(httpserver.AnswerTimeout + time.Second)
 			answer, err := io.ReadAll(conn)
 			require.NoError(t, err, "the server has closed the connection")
 			require.Empty(t, answer)
@@ -79,7 +80,7 @@ func TestSB21_SlowClientsAreCutOff(t *testing.T) {
 				n, err := conn.Read(buf)
 				require.NoError(t, err)
 				require.True(t, strings.HasPrefix(string(buf[:n]), "HTTP/1.1 200 "))
-				time.Sleep(2 * answerTimeout)
+				time.Sleep(2 * httpserver.AnswerTimeout)
 			}
 		})
 	})

@@ -30,6 +30,12 @@ var errBodyTooLarge = &statusError{
 	fmt.Sprintf("the body is larger than %d bytes", maxBody),
 }
 
+// errTooMuch turns a request away, see package shed. Clients of Nacos ask the next
+// server then, or the same one again with their next beat or look.
+var errTooMuch = &statusError{
+	http.StatusServiceUnavailable, "the server has more requests than it can answer, please try again in a second",
+}
+
 // notOffered is the handler of an endpoint that clients know and this server
 // refuses on purpose.
 func notOffered(message string) handle {
@@ -47,6 +53,9 @@ func (a *API) fail(c *gin.Context, err error) {
 	var rule auth.RuleError
 	switch {
 	case refused(c, err):
+	case errors.Is(err, errTooMuch):
+		c.Header("Retry-After", "1")
+		write(c, errTooMuch.status, caused(errTooMuch.message))
 	case errors.As(err, &withStatus):
 		write(c, withStatus.status, caused(withStatus.message))
 	case errors.As(err, &bad):

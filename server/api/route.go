@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rollcall-go/rollcall/server/auth"
+	"github.com/rollcall-go/rollcall/server/shed"
 )
 
 // Route is one endpoint: where it is, who may use it, and what it does. The
@@ -22,7 +23,23 @@ type Route struct {
 	// TokenOnly says that name and password are not the caller's: they are about
 	// the user that the request names.
 	TokenOnly bool
-	handle    handle
+	// Beat says that it takes a sign of life, which is turned away last of all.
+	Beat   bool
+	handle handle
+}
+
+// load says what kind of load the route is. What an operator or a probe looks at
+// is none: it is needed most when there is too much of the rest.
+func (r Route) load() (kind shed.Kind, is bool) {
+	switch {
+	case r.Always, r.Access.kind == openAccess:
+		return 0, false
+	case r.Beat:
+		return shed.Beat, true
+	case r.Method == get:
+		return shed.Read, true
+	}
+	return shed.Change, true
 }
 
 // handle answers one request or says what is wrong with it.

@@ -48,7 +48,7 @@ func (a *API) instanceRoutes(root string) []Route {
 		{Method: del, Path: root, Access: write, handle: a.deregisterInstance, Doc: "deregisters"},
 		{Method: get, Path: root, Access: read, handle: a.instanceDetail, Doc: "shows one instance with its real health"},
 		{Method: get, Path: root + "/list", Access: read, handle: a.listInstances, Doc: "lists instances and subscribes to pushes"},
-		{Method: put, Path: root + "/beat", Access: write, handle: a.beat, Doc: "takes a beat"},
+		{Method: put, Path: root + "/beat", Access: write, Beat: true, handle: a.beat, Doc: "takes a beat"},
 		{Method: get, Path: root + "/statuses", Access: peers(), handle: a.instanceStatuses, Doc: "addresses with their health, in short"},
 		{Method: put, Path: root + "/metadata/batch", Access: write, handle: a.mergeMetadata, Doc: "sets metadata keys of several instances"},
 		{Method: del, Path: root + "/metadata/batch", Access: write, handle: a.removeMetadata, Doc: "removes metadata keys of several instances"},
@@ -112,7 +112,7 @@ func (a *API) legacyRoutes(root string) []Route {
 	return []Route{
 		{Method: get, Path: root + "/allDomNames", Access: everywhere(readers), handle: a.allDomNames, Doc: "names of services, for clients before 0.8"},
 		{Method: get, Path: root + "/srvIPXT", Access: onDom(readers), handle: a.legacyList, Doc: "lists instances, for clients before 0.8"},
-		{Method: get, Path: root + "/clientBeat", Access: onDom(writers), handle: a.legacyBeat, Doc: "takes a beat, for clients before 0.8"},
+		{Method: get, Path: root + "/clientBeat", Access: onDom(writers), Beat: true, handle: a.legacyBeat, Doc: "takes a beat, for clients before 0.8"},
 	}
 }
 

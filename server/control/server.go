@@ -12,6 +12,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/rollcall-go/rollcall/internal/httpserver"
 	"github.com/rollcall-go/rollcall/internal/wire"
 	"github.com/rollcall-go/rollcall/server/consensus"
 	"github.com/rollcall-go/rollcall/server/state"
@@ -38,7 +39,7 @@ const (
 // Server answers on the socket in the data directory.
 type Server struct {
 	options Options
-	server  *http.Server
+	server  *httpserver.Server
 	served  chan struct{}
 }
 
@@ -63,10 +64,7 @@ func Serve(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+backupPath, s.backup)
 	mux.HandleFunc("POST "+commandsPath, s.command)
-	s.server = &http.Server{
-		Handler: mux, ReadHeaderTimeout: requestTimeout,
-		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
-	}
+	s.server = httpserver.New(mux, o.Logger)
 	go func() {
 		defer close(s.served)
 		if err := s.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

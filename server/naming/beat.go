@@ -33,6 +33,12 @@ func (s *Store) Beat(k wire.ServiceKey, key InstanceKey, full *wire.Beat) (BeatR
 	return BeatResult{Known: answer == beatKnown || answer == beatCreated, Interval: interval}, err
 }
 
+// BeatTurnedAway notes that a beat was refused without having been read, as the
+// server had too much to do. Its sender is alive and cannot be told from the others,
+// so that nobody's silence counts meanwhile, and everybody has a full timeout from
+// then (SB-20). It costs as good as nothing.
+func (s *Store) BeatTurnedAway() { s.lease.turnedAway() }
+
 // answerBeat does what a beat is to do. The interval is the default one where
 // the instance is not known.
 func (s *Store) answerBeat(k wire.ServiceKey, key InstanceKey, full *wire.Beat) (time.Duration, beatAnswer, error) {

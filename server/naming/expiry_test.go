@@ -293,6 +293,32 @@ func TestSB08_DeafnessEnds(t *testing.T) {
 	})
 }
 
+// TestSB20_BeatsThatAreTurnedAwayAreNoSilence: a server that cannot read all beats
+// knows that somebody is alive, not who, so that it takes nobody for dead.
+func TestSB20_BeatsThatAreTurnedAwayAreNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(t, Options{})
+		k := serviceKey("busy")
+		require.NoError(t, s.Register(k, registration("192.0.2.1", 1)))
+		flips := s.metrics.flips
+		for range 24 { // two minutes
+			time.Sleep(5 * time.Second)
+			s.BeatTurnedAway()
+		}
+		r, ok := s.Lookup(k)
+		require.True(t, ok)
+		i, ok := r.Get(at("192.0.2.1", 1))
+		require.True(t, ok)
+		require.True(t, i.Healthy)
+		require.Zero(t, testutil.ToFloat64(flips))
+
+		// Then one timeout in full, and no more.
+		unhealthy, gone := silence(s, k, at("192.0.2.1", 1), time.Minute)
+		requireBetween(t, unhealthy, 15*time.Second, 16500*time.Millisecond, "unhealthy")
+		requireBetween(t, gone, 30*time.Second, 33*time.Second, "gone")
+	})
+}
+
 func TestSB08_AtMostHalfOfAServiceGoesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore(t, Options{})

@@ -35,6 +35,7 @@ const (
 	frozenLate   freeze = iota // a tick came late, but the process ran
 	frozenStall                // the process was not running
 	frozenDeaf                 // nobody at all could be heard
+	frozenShed                 // beats were turned away unread
 	frozenSwitch               // checking is switched off
 	freezes                    // how many there are
 )
@@ -43,8 +44,8 @@ const (
 // monotonic time from the store's start, in ticks of at most maxAdvance, so that
 // time in which this process could not have heard a beat does not count. And it
 // knows a pardon: the moment from which everybody counts as heard. A stall, and
-// every tick at which the node must be deaf or checking is switched off, renews
-// it; what follows is one full timeout of grace for each instance.
+// every tick at which the node must be deaf, turned beats away or checking is
+// switched off, renews it; what follows is one full timeout of grace for each instance.
 //
 // Reading and touching are safe for concurrent use; tick is the expiry
 // goroutine's.
@@ -53,6 +54,7 @@ type lease struct {
 	wall   atomic.Int64 // wall clock of the last tick, Unix milliseconds
 	pardon atomic.Int64
 	voice  atomic.Int64 // lease time of the last call from outside
+	shed   atomic.Bool  // a beat was turned away since the last tick
 
 	rate  float64 // beats a second, averaged
 	beats uint64  // counted up to the last tick
@@ -71,6 +73,15 @@ func (l *lease) now() time.Duration { return time.Duration(l.clock.Load()) }
 func (l *lease) heard() {
 	if now := l.clock.Load(); l.voice.Load() != now {
 		l.voice.Store(now)
+	}
+}
+
+// turnedAway notes that a beat came that nobody read: whoever sent it is not silent,
+// and may be anybody (server case SB-20).
+func (l *lease) turnedAway() {
+	l.heard()
+	if !l.shed.Load() {
+		l.shed.Store(true)
 	}
 }
 
@@ -115,7 +126,7 @@ func (l *lease) removalDue(i *Instance) bool { return l.now()-l.lastSign(i) > i.
 
 // tick advances the clock by the real time since the last tick and returns how
 // much of it does not count for expiry, and why; where there are two reasons, the
-// first of stall, switch and deafness. beats is the running total of beats;
+// first of stall, switch, beats turned away, and deafness. beats is the running total of beats;
 // suspended says that checking is switched off.
 func (l *lease) tick(gap time.Duration, wall time.Time, beats uint64, suspended bool) (frozen time.Duration, why freeze) {
 	advance := max(0, min(gap, maxAdvance))
@@ -128,6 +139,7 @@ func (l *lease) tick(gap time.Duration, wall time.Time, beats uint64, suspended 
 		l.rate += (rate - l.rate) * advance.Seconds() / rateWindow.Seconds()
 		l.beats = beats
 	}
+	shed := l.shed.Load() && l.shed.Swap(false)
 	switch {
 	case gap > stall:
 		l.pardon.Store(now)
@@ -135,6 +147,9 @@ func (l *lease) tick(gap time.Duration, wall time.Time, beats uint64, suspended 
 	case suspended:
 		l.pardon.Store(now)
 		return gap, frozenSwitch
+	case shed:
+		l.pardon.Store(now)
+		return gap, frozenShed
 	case l.deaf(silence):
 		l.pardon.Store(now)
 		return gap, frozenDeaf

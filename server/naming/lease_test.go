@@ -25,15 +25,16 @@ func TestLease_CountsOnlyTimeInWhichItRan(t *testing.T) {
 
 func TestLease_SaysWhyTimeDoesNotCount(t *testing.T) {
 	for name, c := range map[string]struct {
-		gap             time.Duration
-		suspended, deaf bool
-		frozen          time.Duration
-		why             freeze
+		gap                   time.Duration
+		suspended, deaf, shed bool
+		frozen                time.Duration
+		why                   freeze
 	}{
 		"late":                      {gap: 300 * time.Millisecond, frozen: 100 * time.Millisecond, why: frozenLate},
 		"stall":                     {gap: 3 * time.Second, frozen: 2800 * time.Millisecond, why: frozenStall},
 		"deaf":                      {gap: leaseTick, deaf: true, frozen: leaseTick, why: frozenDeaf},
 		"switch":                    {gap: leaseTick, suspended: true, frozen: leaseTick, why: frozenSwitch},
+		"beats turned away":         {gap: leaseTick, shed: true, deaf: true, frozen: leaseTick, why: frozenShed},
 		"a stall comes first":       {gap: 3 * time.Second, suspended: true, deaf: true, frozen: 2800 * time.Millisecond, why: frozenStall},
 		"the switch, then deafness": {gap: leaseTick, suspended: true, deaf: true, frozen: leaseTick, why: frozenSwitch},
 	} {
@@ -43,9 +44,13 @@ func TestLease_SaysWhyTimeDoesNotCount(t *testing.T) {
 				l.rate = 2 * deafRate
 				l.clock.Store(int64(2 * deafAfter))
 			}
+			if c.shed {
+				l.turnedAway()
+			}
 			frozen, why := l.tick(c.gap, time.Now(), 0, c.suspended)
 			require.Equal(t, c.frozen, frozen)
 			require.Equal(t, c.why, why)
+			require.False(t, l.shed.Load(), "what was turned away counts for one tick")
 		})
 	}
 }

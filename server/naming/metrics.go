@@ -49,7 +49,7 @@ func newMetrics(registerer prometheus.Registerer, s *Store) *metrics {
 		return f.NewCounter(prometheus.CounterOpts{
 			Namespace: "rollcall", Subsystem: "naming", Name: "lease_clock_frozen_seconds_total",
 			Help: "Time that does not count as silence, by reason: the clock was late, the process stood still (stall), " +
-				"it heard nobody (deaf), or checking is switched off (switch).",
+				"it heard nobody (deaf), beats were refused for too much load (shed), or checking is switched off (switch).",
 			ConstLabels: prometheus.Labels{"reason": reason},
 		})
 	}
@@ -62,7 +62,7 @@ func newMetrics(registerer prometheus.Registerer, s *Store) *metrics {
 			"Removals put off because more than half of a service fell silent at once. Alarm when it grows."),
 		frozen: [freezes]prometheus.Counter{
 			frozenLate: frozen("late"), frozenStall: frozen("stall"),
-			frozenDeaf: frozen("deaf"), frozenSwitch: frozen("switch"),
+			frozenDeaf: frozen("deaf"), frozenShed: frozen("shed"), frozenSwitch: frozen("switch"),
 		},
 	}
 }

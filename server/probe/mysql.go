@@ -16,6 +16,28 @@ import (
 // ON (Nacos: MysqlHealthCheckProcessor).
 const readOnlyCommand = "show global variables where variable_name='read_only'"
 
+// maxMySQLAnswer bounds what is read of a target, greeting and all: the driver would
+// keep as much of one row as comes in its time.
+const maxMySQLAnswer = 1 << 20
+
+var errTooLong = errors.New("the answer is too long")
+
+// boundedConn is a connection of which so much is read.
+type boundedConn struct {
+	net.Conn
+	left int
+}
+
+// Read implements [net.Conn].
+func (c *boundedConn) Read(b []byte) (int, error) {
+	if c.left == 0 {
+		return 0, errTooLong
+	}
+	n, err := c.Conn.Read(b[:min(len(b), c.left)])
+	c.left -= n
+	return n, err
+}
+
 // mysqlAsker logs in and runs a command. Nacos counts every error of the driver,
 // one while connecting included, as a failure at once.
 type mysqlAsker struct{ user, password, command string }
@@ -46,7 +68,13 @@ func (a *mysqlAsker) query(ctx context.Context, dial DialFunc, address string) (
 	config.User, config.Passwd = a.user, a.password
 	config.Net, config.Addr = "tcp", address
 	config.Timeout, config.ReadTimeout, config.WriteTimeout = connectTimeout, answerTimeout, answerTimeout
-	config.DialFunc = func(ctx context.Context, _, address string) (net.Conn, error) { return dial.connect(ctx, address) }
+	config.DialFunc = func(ctx context.Context, _, address string) (net.Conn, error) {
+		conn, err := dial.connect(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		return &boundedConn{Conn: conn, left: maxMySQLAnswer}, nil
+	}
 	config.Logger = &mysql.NopLogger{}
 	config.CheckConnLiveness = false // it is used once
 	connector, err := mysql.NewConnector(config)

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -193,6 +194,36 @@ func TestMySQL_HangsAreBounded(t *testing.T) {
 			require.LessOrEqual(t, time.Since(begin), connectTimeout+answerTimeout)
 		}
 	})
+}
+
+// Whoever pours out bytes is not listened to until the time is up, and none of them
+// is kept.
+func TestMySQL_EndlessAnswer(t *testing.T) {
+	for name, begins := range map[string][]byte{
+		"a greeting":       {0xff, 0xff, 0xff, 0},
+		"another protocol": []byte("HTTP/1.1 200 OK\r\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, poured := newNetwork(), make(chan int, 1)
+			n.set(local(1), func(context.Context) (net.Conn, error) {
+				ours, theirs := net.Pipe()
+				go func() {
+					defer func() { _ = theirs.Close() }()
+					total, err := theirs.Write(begins)
+					for err == nil {
+						var more int
+						more, err = theirs.Write(bytes.Repeat([]byte{0xff}, 64<<10))
+						total += more
+					}
+					poured <- total
+				}()
+				return ours, nil
+			})
+			v := ask(t, Checker{Type: MySQL, Command: "select 1"}, n.dial, local(1))
+			require.NotEqual(t, succeeded, v.outcome)
+			require.LessOrEqual(t, <-poured, maxMySQLAnswer)
+		})
+	}
 }
 
 // A replica that becomes the one that is written to is well again.

@@ -270,6 +270,25 @@ func TestLoad_UnknownKeysAreNotesWithTheNearestName(t *testing.T) {
 	}, notes(c))
 }
 
+func TestLoad_VariablesThatAreNearlyOnesOfAKeyAreNotes(t *testing.T) {
+	t.Setenv("APP_DEMO_NESTED_IPTYPE", "x")  // as Spring would have it
+	t.Setenv("APP_DEMO_PROT", "1")           // two letters changed places
+	t.Setenv("APP_DEMO_NAMES", "x")          // one too many
+	t.Setenv("APP_DEMO_PORT", "7")           // right
+	t.Setenv("APP_DEMO_PORT_8080_TCP", "x")  // somebody else's
+	t.Setenv("APP_DEMO_NESTED_IPTYPES", "")  // empty is not set
+	t.Setenv("APP_DEMO_SERVICE_HOST", "1.2") // somebody else's
+	d, c := load(t, Sources{Text: "{}"})
+	require.NoError(t, c.Err())
+	require.Equal(t, 7, d.Port)
+	require.Equal(t, []string{
+		"configuration read [from ConfigYAML]",
+		"environment variable is that of no key, it has no effect [name APP_DEMO_NAMES nearest APP_DEMO_NAME]",
+		"environment variable is that of no key, it has no effect [name APP_DEMO_NESTED_IPTYPE nearest APP_DEMO_NESTED_IP_TYPE]",
+		"environment variable is that of no key, it has no effect [name APP_DEMO_PROT nearest APP_DEMO_PORT]",
+	}, notes(c))
+}
+
 func TestLoad_SpringDocumentsAreReadAndSaidSo(t *testing.T) {
 	d, c := load(t, Sources{Text: "spring: {app: {demo: {name: s}}}\n"})
 	require.Equal(t, "s", d.Name)

@@ -2,6 +2,8 @@ package config
 
 import (
 	"log/slog"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -37,6 +39,53 @@ func (c *Config) note(fromCode bool, ignored []string) {
 		}
 		c.Notes = append(c.Notes, Note{slog.LevelWarn, "unknown configuration key, it has no effect", args})
 	}
+	c.noteEnvironment(os.Environ())
+}
+
+// noteEnvironment warns of variables that are nearly those of a key. Who else sets
+// variables cannot be known, so that only one slip of the hand is: a letter, two that
+// changed places, or an underscore, as Spring leaves out those for dashes.
+func (c *Config) noteEnvironment(environ []string) {
+	letters := func(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "_", "")) }
+	var names, known []string
+	for _, l := range c.schema.leaves {
+		name := EnvName(l.key)
+		names, known = append(names, name), append(known, letters(name))
+	}
+	slices.Sort(environ)
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		if value == "" || len(name) < shortestSlip || slices.Contains(names, name) {
+			continue
+		}
+		written := letters(name)
+		if i := slices.IndexFunc(known, func(k string) bool { return slip(written, k) }); i >= 0 {
+			c.Notes = append(c.Notes, Note{
+				slog.LevelWarn, "environment variable is that of no key, it has no effect", []any{"name", name, "nearest", names[i]},
+			})
+		}
+	}
+}
+
+// shortestSlip is from how many letters on a likeness is no coincidence.
+const shortestSlip = 8
+
+// slip reports whether one text is another, or that with one letter changed, too many or
+// missing, or with two that changed places.
+func slip(a, b string) bool {
+	if len(a)-len(b) > 1 || len(b)-len(a) > 1 {
+		return false
+	}
+	switch levenshtein.ComputeDistance(a, b) {
+	case 0, 1:
+		return true
+	case 2:
+		x, y := []byte(a), []byte(b)
+		slices.Sort(x)
+		slices.Sort(y)
+		return string(x) == string(y)
+	}
+	return false
 }
 
 // nearest returns the known key that was probably meant: the one that ends in the

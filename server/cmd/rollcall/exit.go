@@ -57,7 +57,7 @@ func exitCode(err error, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "rollcall: %v\nSee rollcall --help.\n", err)
 		return exitUsage
 	case errors.Is(err, syscall.EADDRINUSE):
-		fmt.Fprintf(stderr, "rollcall: %v; stop whoever listens there or choose another port with --port\n", err)
+		fmt.Fprintf(stderr, "rollcall: %v; stop whoever listens there or choose another port%s\n", err, portFlag(err))
 		return exitFailed
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
@@ -73,4 +73,12 @@ func exitCode(err error, stderr io.Writer) int {
 		return exitUnreachable
 	}
 	return exitFailed
+}
+
+// portFlag names the flag for the port that is taken, where that has one.
+func portFlag(err error) string {
+	if strings.HasPrefix(err.Error(), "web server: ") {
+		return " with --port"
+	}
+	return ""
 }

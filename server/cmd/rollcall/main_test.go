@@ -115,6 +115,54 @@ func TestSB24_ASecondSignalCutsTheLameDuck(t *testing.T) {
 	require.NoError(t, cmd.Wait(), "exit code 0")
 }
 
+// TestSB23_AFullPipeHoldsUpNeitherServiceNorStop: nobody reads the log, and there is
+// no room in it.
+func TestSB23_AFullPipeHoldsUpNeitherServiceNorStop(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	cmd, _ := command(t, "--port", "0", "--address", "127.0.0.1", "--in-memory")
+	cmd.Stderr = w
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	url := ""
+	serves := regexp.MustCompile(`msg="registry serves" url=(\S+)`)
+	for lines := bufio.NewScanner(r); url == "" && lines.Scan(); {
+		if m := serves.FindStringSubmatch(lines.Text()); m != nil {
+			url = m[1]
+		}
+	}
+	require.NotEmpty(t, url)
+	filled := make(chan struct{})
+	go func() {
+		defer close(filled)
+		for err := error(nil); err == nil; { // waits for ever, and takes all room there is
+			_, err = w.Write(make([]byte, 4096))
+		}
+	}()
+
+	client := &http.Client{Timeout: 10 * time.Second}
+	defer client.CloseIdleConnections()
+	for i := range 200 {
+		resp, err := client.Post(fmt.Sprintf("%s/v1/ns/instance?serviceName=s%d&ip=192.0.2.7&port=80&metadata=preserved.heart.beat.interval%%3Dodd", url, i), "", nil)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.NoError(t, cmd.Process.Signal(syscall.SIGHUP)) // has a line for each, too
+	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		require.NoError(t, err, "exit code 0")
+	case <-time.After(20 * time.Second):
+		t.Error("the log holds up the stop")
+	}
+	require.NoError(t, r.Close())
+	<-filled
+	require.NoError(t, w.Close())
+}
+
 func TestRollcall_PortTaken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -1,0 +1,105 @@
+package logsample
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// target is a log that can be read while it is written.
+type target struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (t *target) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.Write(b)
+}
+
+func (t *target) lines() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Split(strings.TrimSuffix(t.text.String(), "\n"), "\n")
+}
+
+func open(t *testing.T, burst int) (*Sampler, *slog.Logger, *target) {
+	s, log := New(burst, time.Minute), &target{}
+	t.Cleanup(s.Close)
+	return s, slog.New(s.Handler(slog.NewTextHandler(log, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))), log
+}
+
+func TestSB23_AMessageThatRepeatsIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, logger, log := open(t, 2)
+		for i := range 1000 {
+			logger.With("client", "a").Warn("odd", "n", i)
+		}
+		logger.Warn("rare")
+		logger.Error("odd")
+		require.Equal(t, []string{
+			"msg=odd client=a n=0", "msg=odd client=a n=1", "msg=rare", "msg=odd",
+		}, log.lines(), "level and text make a message")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, "msg=odd client=a n=999 muted=997", log.lines()[4], "nobody has to come for the count")
+
+		logger.Warn("odd", "n", 1000)
+		require.Equal(t, "msg=odd n=1000", log.lines()[5], "a new span begins")
+	})
+}
+
+func TestSB23_ARareMessageIsNeverMuted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, logger, log := open(t, 1)
+		for range 10 {
+			logger.Info("now and then")
+			time.Sleep(time.Minute)
+		}
+		require.Len(t, log.lines(), 10)
+	})
+}
+
+func TestSB23_NoCountIsLostAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, logger, log := open(t, 1)
+		for range 5 {
+			logger.Info("often")
+		}
+		s.Close()
+		s.Close()
+		logger.Info("often")
+		require.Equal(t, []string{"msg=often", "msg=often muted=3", "msg=often"}, log.lines())
+	})
+}
+
+func TestSB23_TextsThatAreNoConstantsAreBoundedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, logger, log := open(t, 1)
+		for i := range 10 * maxMessages {
+			logger.Info(fmt.Sprintf("text %d", i))
+		}
+		require.LessOrEqual(t, len(log.lines()), maxMessages+1)
+		s.mu.Lock()
+		require.LessOrEqual(t, len(s.spans), maxMessages+1)
+		s.mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		logger.Info("another")
+		require.Contains(t, log.lines()[len(log.lines())-1], "another", "quiet ones make room")
+	})
+}
