@@ -45,12 +45,18 @@ func (l *LoadBalancer) choose(s *state, r *Request) (result Result, err error) {
 	}
 	var w *watch
 	if lifecycles := l.config.Load().lifecycles; len(lifecycles) > 0 {
+		if len(l.lifecycles) > 0 {
+			r.fillHeader()
+		}
 		w = newWatch(lifecycles, *r)
 	}
 	v, snapshot, err := l.look(r.Context, s, r.Service)
 	if err == nil {
 		if !v.settings.avoidTried {
 			r.Tried = nil
+		}
+		if v.settings.looks {
+			r.fillHeader()
 		}
 		if result, err = v.pick(r); err == nil {
 			v.settings.begin(&result)

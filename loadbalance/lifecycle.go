@@ -57,7 +57,7 @@ type watch struct {
 
 func newWatch(lifecycles []Lifecycle, r Request) *watch {
 	w := &watch{lifecycles: lifecycles, request: r, began: time.Now()}
-	w.request.Reachable, w.request.Lost = nil, nil // they count for this choice alone
+	w.request.Reachable, w.request.Lost, w.request.HeaderOf = nil, nil, nil // they count for this choice alone
 	for _, l := range lifecycles {
 		l.OnStart(&w.request)
 	}

@@ -38,8 +38,20 @@ type Request struct {
 	// Header holds the call's header, or another protocol's metadata under
 	// canonical names; may be nil.
 	Header http.Header
+	// HeaderOf returns what Header would hold where that is nil, for callers to whom
+	// it costs something. It is called at most once, before the choice, and only when
+	// a stage, a policy or a [Lifecycle] may look at Header.
+	HeaderOf func(context.Context) http.Header
 	// URL is what the caller asked for; nil where there is none.
 	URL *url.URL
+}
+
+// fillHeader has Header hold what HeaderOf returns.
+func (r *Request) fillHeader() {
+	if r.HeaderOf != nil && r.Header == nil {
+		r.Header = r.HeaderOf(r.Context)
+	}
+	r.HeaderOf = nil
 }
 
 // Cookie returns the value of the first cookie of that name in the header.

@@ -40,6 +40,8 @@ type settings struct {
 	health       *healthSettings
 	sameInstance bool
 	avoidTried   bool
+	// looks says that somebody may look at a call's header.
+	looks bool
 	call         callSettings
 
 	// What follows is for working out a view.
@@ -80,6 +82,8 @@ func (l *LoadBalancer) compile(c *config, id registry.ServiceID) (*settings, err
 		set.stages = append(set.stages, l.stage(name, set, id))
 	}
 	set.sameInstance = slices.Contains(names, StageSameInstance)
+	set.looks = !slices.Contains(policyNames, set.policy.Name()) || set.policy.Name() == PolicyConsistentHash ||
+		slices.ContainsFunc(set.stages, func(s Stage) bool { return s.split != nil && !s.split.lax })
 	// Somebody else's policy may look at both.
 	theirs := own && !slices.Contains(policyNames, set.policy.Name())
 	set.learns = theirs || set.policy.Name() == PolicyP2C

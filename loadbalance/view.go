@@ -155,7 +155,7 @@ func (v *view) pick(r *Request) (Result, error) {
 	}
 	if avoided {
 		other, otherMatched, ok := v.pickAmong(r, func(i *registry.Instance) bool { return !r.avoids(i) })
-		if ok && r.Lost != nil && otherMatched < matched {
+		if ok && r.Lost != nil && otherMatched < matched && !r.reaches(result.Instance) {
 			// The call comes to what it asked for if it waits.
 			other.discard()
 			ok = false

@@ -1,7 +1,6 @@
 package grpclb
 
 import (
-	"context"
 	"net/url"
 
 	"google.golang.org/grpc"
@@ -47,18 +46,7 @@ func DialOptions(l *loadbalance.LoadBalancer) []grpc.DialOption {
 		grpc.WithResolvers(resolverBuilder{l}),
 		grpc.WithDefaultServiceConfig(ServiceConfig),
 		grpc.WithNoProxy(),
-		grpc.WithChainStreamInterceptor(markStream),
+		grpc.WithChainUnaryInterceptor(recordCall),
+		grpc.WithChainStreamInterceptor(recordStream),
 	}
 }
-
-type streamKey struct{}
-
-// markStream tells pickers which calls are streams: how long one lasts says
-// nothing about how fast an instance answers.
-func markStream(
-	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption,
-) (grpc.ClientStream, error) {
-	return streamer(context.WithValue(ctx, streamKey{}, true), desc, cc, method, opts...)
-}
-
-func isStream(ctx context.Context) bool { return ctx.Value(streamKey{}) != nil }

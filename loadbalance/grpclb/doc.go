@@ -10,6 +10,11 @@
 // HTTP: stages, policy, ejections, statistics. An instance that cannot be reached
 // from here is passed over while there are others.
 //
+// Another attempt at a call, gRPC's own by a retryPolicy or that of an interceptor,
+// goes to an instance that the call has not tried yet while there is one, unless
+// retry.avoid-previous-instance is off. What is tried again, how often and after
+// which pause is up to them; the keys of retry otherwise count for HTTP alone.
+//
 // An instance's port for gRPC is its metadata [MetadataPort] where that is given,
 // as that of a service which serves HTTP beside it, and else its own.
 //

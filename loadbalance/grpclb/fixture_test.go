@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -50,7 +51,12 @@ type server struct {
 // serve starts one on a free port of the loopback.
 func serve(t testing.TB, name string) *server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return serveOn(t, name, "127.0.0.1:0")
+}
+
+func serveOn(t testing.TB, name, address string) *server {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
 	require.NoError(t, err)
 	s := &server{Server: grpc.NewServer(), name: name, port: l.Addr().(*net.TCPAddr).Port, health: health.NewServer(), hanging: make(chan struct{}, 1)}
 	s.RegisterService(&who, s)
@@ -93,6 +99,8 @@ func (s *server) answer(ctx context.Context, question string) (*wrapperspb.Strin
 		return nil, ctx.Err()
 	case "not found":
 		return nil, status.Error(codes.NotFound, "there is none")
+	case "not " + s.name:
+		return nil, status.Error(codes.Unavailable, "anyone but me")
 	case "slow":
 		select {
 		case <-time.After(5 * time.Millisecond):
@@ -140,6 +148,10 @@ func at(s *server, edits ...func(*registry.Instance)) registry.Instance {
 		edit(&i)
 	}
 	return i
+}
+
+func withCookie(ctx context.Context, cookie string) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, "cookie", cookie)
 }
 
 func weight(w float64) func(*registry.Instance) {

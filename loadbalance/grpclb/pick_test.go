@@ -172,12 +172,21 @@ func TestDR14_GRPCPickAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector makes sync.Pool drop what it is given")
 	}
-	for name, o := range map[string]loadbalance.Options{"default": {}, "tracked": tracked()} {
-		_, cc, _ := bench(t, o, 100)
+	hinted := metadata.AppendToOutgoingContext(t.Context(), "x-user", "7", "traceparent", "00-1-2-01")
+	for _, c := range []struct {
+		name string
+		o    loadbalance.Options
+		ctx  context.Context
+	}{
+		{"default", loadbalance.Options{}, t.Context()},
+		{"tracked", tracked(), t.Context()},
+		{"metadata that nobody looks at", tracked(), hinted},
+	} {
+		_, cc, _ := bench(t, c.o, 100)
 		for address := range cc.conns {
 			cc.to(address, connectivity.Ready)
 		}
-		info := balancer.PickInfo{Ctx: t.Context(), FullMethodName: "/test.Who/Ask"}
+		info := balancer.PickInfo{Ctx: c.ctx, FullMethodName: "/test.Who/Ask"}
 		require.Zero(t, testing.AllocsPerRun(1000, func() {
 			picked, err := cc.state.Picker.Pick(info)
 			if err != nil {
@@ -186,7 +195,7 @@ func TestDR14_GRPCPickAllocatesNothing(t *testing.T) {
 			if picked.Done != nil {
 				picked.Done(balancer.DoneInfo{BytesSent: true, BytesReceived: true})
 			}
-		}), name)
+		}), c.name)
 	}
 }
 

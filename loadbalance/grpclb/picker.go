@@ -48,21 +48,24 @@ func (p *picker) link(i *registry.Instance) *link {
 func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	c := p.calls.Get().(*call)
 	c.picker = p
+	attempts := recordOf(info.Ctx)
 	chosen, err := p.balancer.ChooseFor(info.Ctx, loadbalance.Request{
-		Service: p.service, Method: info.FullMethodName, Header: headerOf(info.Ctx), Reachable: c.reachable, Lost: c.lost,
+		Service: p.service, Tried: attempts.before(), Method: info.FullMethodName, HeaderOf: headerOf,
+		Reachable: c.reachable, Lost: c.lost,
 	})
 	if err != nil {
 		err = c.why(err)
 		c.giveBack()
 		return balancer.PickResult{}, err
 	}
+	attempts.add(chosen.Instance)
 	l := p.link(chosen.Instance)
 	if chosen.Done == nil {
 		c.giveBack()
 		return balancer.PickResult{SubConn: l.conn}, nil
 	}
 	c.done = chosen.Done
-	if !isStream(info.Ctx) {
+	if attempts == nil || !attempts.stream {
 		c.began = time.Now()
 	}
 	return balancer.PickResult{SubConn: l.conn, Done: c.ended}, nil
