@@ -113,6 +113,22 @@ cloud.nacos.discovery:
 	require.Equal(t, "addresses", s.nacos.describe())
 }
 
+func TestProperties_UsernameAndPasswordCountEachForItself(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"cloud.nacos: {username: u, password: p}\n":                                        {"u", "p"},
+		"cloud.nacos: {username: u, discovery: {password: q}}\n":                           {"u", "q"},
+		"cloud.nacos: {username: u, password: p, discovery: {password: q}}\n":              {"u", "q"},
+		"cloud.nacos: {username: u, password: p, discovery: {username: v}}\n":              {"v", "p"},
+		"cloud.nacos: {password: p, discovery: {username: v}}\n":                           {"v", "p"},
+		"cloud.nacos: {username: u, password: p, discovery: {username: v, password: q}}\n": {"v", "q"},
+	} {
+		s, _ := readSettings(t, quiet+text)
+		got, err := s.nacosClient()
+		require.NoError(t, err)
+		require.Equal(t, want, [2]string{got.Username, got.Password}, text)
+	}
+}
+
 func TestProperties_OfSingleServices(t *testing.T) {
 	s, _ := readSettings(t, quiet+`
 cloud.loadbalancer:

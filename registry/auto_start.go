@@ -359,7 +359,7 @@ func (a *AutoServiceRegistration) callRegister(ctx context.Context, r Registrati
 	if err != nil {
 		return r, err
 	}
-	err = guard("register "+r.Service.String()+" at "+r.Address(), func() error { return a.registry.Register(ctx, r.clone()) })
+	err = call("register", r, func() error { return a.registry.Register(ctx, r.clone()) })
 	a.mu.Lock()
 	a.live = err == nil && a.reached
 	if errors.Is(err, ErrInvalidRegistration) {

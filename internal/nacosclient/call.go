@@ -172,6 +172,21 @@ func statusOf(err error) int {
 	return 0
 }
 
+// statusesOf returns the statuses of all servers that an error is made of, each
+// once and sorted: where several are asked, the first one is a matter of chance.
+func statusesOf(err error) []int {
+	var all interface{ Unwrap() []error }
+	if !errors.As(err, &all) {
+		return []int{statusOf(err)}
+	}
+	var statuses []int
+	for _, e := range all.Unwrap() {
+		statuses = append(statuses, statusesOf(e)...)
+	}
+	slices.Sort(statuses)
+	return slices.Compact(statuses)
+}
+
 // send makes one request to one server. Its errors are [*Error].
 func (c *Client) send(ctx context.Context, e endpoint, r request, token string) error {
 	failed := &Error{Request: r.String(), Server: e.entry}

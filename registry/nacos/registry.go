@@ -220,7 +220,7 @@ func (r *Registry) Status(_ context.Context, reg registry.Registration) (registr
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return "", registry.ErrClosed
+		return "", fmt.Errorf("status of %s: %w", describe(reg), registry.ErrClosed)
 	}
 	s := r.slots[key]
 	switch {
