@@ -186,7 +186,7 @@ func (d *document) walk(path string, n *yaml.Node, depth int) {
 		}
 		d.keep(path, n, depth)
 	case n.Tag != "!!null":
-		d.errs = append(d.errs, Problem{Key: found.key, Value: n.Value, Origin: d.at(n), Reason: "is a value where a block of keys is expected"})
+		d.errs = append(d.errs, Problem{Key: found.key, Value: withoutSecrets(n.Value), Origin: d.at(n), Reason: "is a value where a block of keys is expected"})
 	}
 }
 
@@ -219,11 +219,11 @@ func (d *document) put(n *node, y *yaml.Node, depth int) {
 		d.known[n.key] = old
 		return
 	case v.kind == kindMap:
-		d.errs = append(d.errs, Problem{Key: n.key, Value: v.String(), Origin: v.origin, Reason: "is a block of keys where one value is expected"})
+		d.errs = append(d.errs, Problem{Key: n.key, Value: v.shown(), Origin: v.origin, Reason: "is a block of keys where one value is expected"})
 		return
 	}
 	if old, twice := d.known[n.key]; twice {
-		d.errs = append(d.errs, Problem{Key: n.key, Value: v.String(), Origin: v.origin, Reason: "is set twice, first at " + old.origin})
+		d.errs = append(d.errs, Problem{Key: n.key, Value: v.shown(), Origin: v.origin, Reason: "is set twice, first at " + old.origin})
 		return
 	}
 	d.known[n.key] = v
@@ -236,13 +236,13 @@ func (d *document) putInMap(n *node, rest string, y *yaml.Node, depth int) {
 		m = value{kind: kindMap, origin: d.at(y)}
 	}
 	if m.kind != kindMap {
-		d.errs = append(d.errs, Problem{Key: n.key + "." + rest, Value: y.Value, Origin: d.at(y), Reason: "is set twice, first at " + m.origin})
+		d.errs = append(d.errs, Problem{Key: n.key + "." + rest, Value: withoutSecrets(y.Value), Origin: d.at(y), Reason: "is set twice, first at " + m.origin})
 		return
 	}
 	v := d.value(y, depth)
 	if name, key := n.entry(rest); n.leaf.isNested() && key != "" {
 		if old, twice := m.below(name + "." + key); twice {
-			d.errs = append(d.errs, Problem{Key: n.key + "." + rest, Value: v.String(), Origin: v.origin, Reason: "is set twice, first at " + old.origin})
+			d.errs = append(d.errs, Problem{Key: n.key + "." + rest, Value: v.shown(), Origin: v.origin, Reason: "is set twice, first at " + old.origin})
 			return
 		}
 		m.pairs = slices.Clone(m.pairs)
@@ -262,7 +262,7 @@ func (d *document) addPair(key string, m *value, p pair) {
 			return
 		}
 		if old.key == p.key {
-			d.errs = append(d.errs, Problem{Key: key + "." + p.key, Value: p.value.String(), Origin: p.value.origin, Reason: "is set twice, first at " + old.value.origin})
+			d.errs = append(d.errs, Problem{Key: key + "." + p.key, Value: p.value.shown(), Origin: p.value.origin, Reason: "is set twice, first at " + old.value.origin})
 			return
 		}
 	}

@@ -192,7 +192,7 @@ func (c *Config) set(s Setting, origin string, store func(string, any)) {
 		}
 		store(found.key, m)
 	case found != nil && !found.foreign:
-		c.problems = append(c.problems, Problem{Key: s.Key, Value: v.String(), Origin: origin, Reason: "is a block of keys, not a key"})
+		c.problems = append(c.problems, Problem{Key: s.Key, Value: v.shown(), Origin: origin, Reason: "is a block of keys, not a key"})
 	case found != nil && found.moved:
 		c.doc.moved = append(c.doc.moved, stray{s.Key, origin, found.use})
 	default:
@@ -232,6 +232,11 @@ func (c *Config) decode() {
 			got, err := d.decode(v, field.Type())
 			switch {
 			case errors.Is(err, errUnset):
+			case errors.Is(err, errNoJSON):
+				if strings.ContainsAny(v.text, "{[\"'") {
+					v.text = masked // what of it is secret cannot be told
+				}
+				c.add(l.key, v, err.Error())
 			case err != nil:
 				c.add(l.key, v, err.Error())
 			default:
@@ -340,7 +345,7 @@ func (c *Config) Problem(key, reason string) {
 }
 
 func (c *Config) add(key string, v value, reason string) {
-	p := Problem{Key: key, Value: v.String(), Origin: v.origin, Reason: reason}
+	p := Problem{Key: key, Value: v.shown(), Origin: v.origin, Reason: reason}
 	if !slices.Contains(c.problems, p) {
 		c.problems = append(c.problems, p)
 	}
@@ -353,7 +358,7 @@ func (c *Config) Err() error {
 	}
 	problems := slices.Clone(c.problems)
 	for i, p := range problems {
-		if problems[i].Value = withoutLogins(p.Value); Secret(p.Key) {
+		if Secret(p.Key) {
 			problems[i].Value = masked
 		}
 	}
