@@ -29,6 +29,7 @@ type boot struct {
 	registry   registry.ServiceRegistry
 	own        []discovery.Source
 	stages     []loadbalance.Stage
+	names      *hostNames // nil asks the system
 	plain      []fx.Option
 	errs       []error // options that cannot be meant
 }

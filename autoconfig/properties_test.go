@@ -223,29 +223,3 @@ func TestPlaceholders_OfThisMachine(t *testing.T) {
 	_, err = New(ConfigYAML("application.name: orders\ncloud.nacos.discovery.ip: ${cloud.client.ip-address}\n"))
 	require.ErrorContains(t, err, "placeholders refer to each other")
 }
-
-func TestForeignKeys_OfSpringAreNamedWithOurs(t *testing.T) {
-	_, loaded := readSettings(t, quiet+`
-spring:
-  cloud:
-    loadbalancer: { cache: { enabled: false }, stats.micrometer.enabled: true }
-    inetutils.timeout-seconds: 1
-management.server.base-path: /x
-`)
-	found := map[any]any{}
-	for _, n := range loaded.Notes {
-		if n.Text == "configuration key of another program, it has no effect" {
-			var use any
-			if len(n.Args) > 4 {
-				use = n.Args[5]
-			}
-			found[n.Args[1]] = use
-		}
-	}
-	require.Equal(t, map[any]any{
-		"cloud.loadbalancer.cache":                    nil,
-		"cloud.loadbalancer.stats.micrometer.enabled": "cloud.loadbalancer.stats.enabled",
-		"cloud.inetutils.timeout-seconds":             nil,
-		"management.server.base-path":                 "management.server.context-path",
-	}, found)
-}
