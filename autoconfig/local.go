@@ -137,7 +137,7 @@ func (s *settings) zone() string {
 // are joined by in its labels.
 type localInfo struct{ local func() localView }
 
-var localInfoDesc = prometheus.NewDesc("discovery_local_instance_info",
+var localInfoDesc = prometheus.NewDesc("rollcall_discovery_local_instance_info",
 	"Always 1; the labels say who this process is.", []string{"service", "instance", "host", "port", "secure"}, nil)
 
 // Describe implements [prometheus.Collector].

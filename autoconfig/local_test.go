@@ -39,7 +39,7 @@ cloud.discovery.client.simple.local: { service-id: Shop, instance-id: shop-1, ho
 		"metadata": map[string]any{"Zone": "a", "api-token": "******"},
 	}, localOf(t, app))
 	_, metrics := get(t, app, "/actuator/prometheus")
-	require.Contains(t, metrics, `discovery_local_instance_info{host="192.0.2.9",instance="shop-1",port="7000",secure="true",service="Shop"} 1`)
+	require.Contains(t, metrics, `rollcall_discovery_local_instance_info{host="192.0.2.9",instance="shop-1",port="7000",secure="true",service="Shop"} 1`)
 
 	app = start(t, called(nil), ConfigYAML(looksUp+"cloud.discovery.client.simple.local.uri: https://[2001:db8::1]:8443\n"))
 	local := localOf(t, app)
