@@ -1,6 +1,7 @@
 package autoconfig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -19,13 +20,9 @@ import (
 
 // settingsOf adds the blocks of this package to those that are read.
 func settingsOf(b *boot) *settings {
-	names := systemNames()
-	if b.names != nil {
-		names = *b.names
-	}
 	return &settings{
 		stages:          b.stages,
-		names:           names,
+		host:            cmp.Or(b.host, thisHost()),
 		inetutils:       properties(b, "cloud.inetutils", DefaultInetUtilsProperties()), // first: see computed
 		application:     properties(b, "application", DefaultApplicationProperties()),
 		server:          properties(b, "server", DefaultServerProperties()),
@@ -63,7 +60,7 @@ func (s *settings) clientIP(value func(key string) (string, error)) (string, err
 	if err := errors.Join(errs...); err != nil {
 		return "", err
 	}
-	choice, err := netaddr.Select(o, netaddr.System{})
+	choice, err := netaddr.Select(o, s.host.interfaces)
 	return choice.IP, err
 }
 
@@ -94,7 +91,7 @@ func (b *boot) read() (*settings, *config.Config, error) {
 
 // again returns a boot that reads the same sources into blocks of its own.
 func (b *boot) again() *boot {
-	next := &boot{sources: b.sources, listener: b.listener, management: b.management, registry: b.registry, own: b.own, stages: b.stages, names: b.names}
+	next := &boot{sources: b.sources, listener: b.listener, management: b.management, registry: b.registry, own: b.own, stages: b.stages, host: b.host}
 	for _, declare := range b.declared {
 		declare(next)
 	}

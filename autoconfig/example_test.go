@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
-	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rollcall-go/rollcall/discovery/static"
+	"github.com/rollcall-go/rollcall/internal/netaddr"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
@@ -150,17 +151,21 @@ func (c localInfo) Collect(to chan<- prometheus.Metric) {
 		v.ServiceID, v.InstanceID, v.Host, strconv.Itoa(v.Port), strconv.FormatBool(v.Secure))
 }
 
-// hostNames find out what this host is called.
-type hostNames struct {
-	// system is what the operating system says.
-	system func() (string, error)
+// host is what this machine says of itself.
+type host struct {
+	// name is what the operating system calls it.
+	name func() (string, error)
 	// lookup are the names of an address.
 	lookup func(ctx context.Context, address string) ([]string, error)
+	// interfaces are its addresses.
+	interfaces netaddr.Lister
 }
+
+func thisHost() *host { return &host{os.Hostname, net.DefaultResolver.LookupAddr, netaddr.System{}} }
 
 // hostname is what the system calls this host; nothing is looked up (B-R3).
 func (s *settings) hostname() string {
-	if name, err := s.names.system(); err == nil && name != "" {
+	if name, err := s.host.name(); err == nil && name != "" {
 		return name
 	}
 	return s.inetutils.DefaultHostname
@@ -179,11 +184,9 @@ func (s *settings) nameOf(address string) string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.inetutils.Timeout)
 	defer cancel()
-	names, err := s.names.lookup(ctx, address)
+	names, err := s.host.lookup(ctx, address)
 	if err != nil || len(names) == 0 {
 		return s.hostname()
 	}
 	return strings.TrimSuffix(names[0], ".")
 }
-
-func systemNames() hostNames { return hostNames{os.Hostname, net.DefaultResolver.LookupAddr} }

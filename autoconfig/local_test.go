@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/rollcall-go/rollcall/internal/netaddr"
 	"github.com/rollcall-go/rollcall/loadbalance"
 )
 
 // called has the host be called "box", and its addresses by what lookup says.
 func called(lookup func(ctx context.Context, address string) ([]string, error)) fx.Option {
 	return newBootOption("", func(b *boot) {
-		b.names = &hostNames{func() (string, error) { return "box", nil }, lookup}
+		b.host = &host{func() (string, error) { return "box", nil }, lookup, netaddr.System{}}
 	})
 }
 
@@ -124,7 +125,7 @@ func TestBR3_TheHostNameIsLookedUpInItsTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := &boot{names: &hostNames{func() (string, error) { return "box", nil }, test.lookup}}
+				b := &boot{host: &host{func() (string, error) { return "box", nil }, test.lookup, netaddr.System{}}}
 				b.sources.Text = test.text
 				begin := time.Now()
 				s, loaded, err := b.read()
@@ -138,7 +139,7 @@ func TestBR3_TheHostNameIsLookedUpInItsTime(t *testing.T) {
 }
 
 func TestHostName_OfASystemWithoutOne(t *testing.T) {
-	b := &boot{names: &hostNames{system: func() (string, error) { return "", errors.New("none") }}}
+	b := &boot{host: &host{name: func() (string, error) { return "", errors.New("none") }, interfaces: netaddr.System{}}}
 	b.sources.Text = quiet + "cloud.inetutils.default-hostname: somewhere\ncloud.nacos.discovery.metadata.at: ${cloud.client.hostname}\n"
 	s, loaded, err := b.read()
 	require.NoError(t, err)

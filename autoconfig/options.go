@@ -30,7 +30,7 @@ type boot struct {
 	registry   registry.ServiceRegistry
 	own        []discovery.Source
 	stages     []loadbalance.Stage
-	names      *hostNames // nil asks the system
+	host       *host // nil is this one
 	plain      []fx.Option
 	errs       []error // options that cannot be meant
 }
