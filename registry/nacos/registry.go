@@ -59,7 +59,7 @@ func New(o Options) (*Registry, error) {
 			return nil, fmt.Errorf("nacos registry: watch interval %v is negative", watching)
 		}
 	}
-	client, own, err := o.connect()
+	client, own, err := o.Open(o.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("nacos registry: %w", err)
 	}
