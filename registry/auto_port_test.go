@@ -115,6 +115,29 @@ func TestAR2_PortOfOtherListeners(t *testing.T) {
 	}
 }
 
+// What a customizer makes of the address is held to the same rules as what is
+// configured.
+func TestCase02_AnAddressThatNobodyCanReachIsRefused(t *testing.T) {
+	for _, ip := range []string{"0.0.0.0", "::", "224.0.0.1", "fe80::1%eth0", " 10.0.0.1", "host:80", "a b", "http://10.0.0.1"} {
+		f := newFakeRegistry()
+		auto := newAuto(t, f, func(p *autoParams) {
+			p.Customizers = []registry.Customizer{{Name: "ip", Customize: func(r *registry.Registration) error { r.IP = ip; return nil }}}
+		})
+		listening(t, auto, 8080)
+		err := auto.Start(t.Context())
+		require.ErrorIs(t, err, registry.ErrInvalidRegistration, ip)
+		require.ErrorContains(t, err, "cloud.nacos.discovery.ip")
+		require.Empty(t, f.all())
+		require.NoError(t, auto.Stop(t.Context()))
+	}
+	for _, ip := range []string{"[::1]", "2001:db8::1", "orders.example.com", "my_host"} {
+		f := newFakeRegistry()
+		auto := started(t, f, func(p *autoParams) { p.Registration.IP = ip })
+		require.Equal(t, ip, f.only(t).IP)
+		require.NoError(t, auto.Stop(t.Context()))
+	}
+}
+
 type textAddr string
 
 func (a textAddr) Network() string { return "text" }

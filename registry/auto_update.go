@@ -24,6 +24,7 @@ import (
 // made known, [ErrDisabled] and [ErrStopped] that nothing ever will be.
 func (a *AutoServiceRegistration) Update(ctx context.Context, f func(*Registration)) error {
 	return a.change(ctx, func(now Registration) (Registration, error) {
+		now.makeWritable()
 		err := guard("update of the registration", func() error { f(&now); return nil })
 		return now, err
 	}, func(from, to Registration) {

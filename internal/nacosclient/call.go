@@ -114,7 +114,19 @@ func (c *Client) visit(ctx context.Context, r request, try func(context.Context,
 	if len(errs) == 1 {
 		return errs[0]
 	}
-	return fmt.Errorf("%s failed %d times: %w", r, len(errs), errors.Join(errs...))
+	return fmt.Errorf("%s failed %d times: %w", r, len(errs), errors.Join(distinct(errs)...))
+}
+
+// distinct leaves out what says the same as one before it: a lone server that is
+// asked again mostly answers as before.
+func distinct(errs []error) []error {
+	var kept []error
+	for _, err := range errs {
+		if !slices.ContainsFunc(kept, func(k error) bool { return k.Error() == err.Error() }) {
+			kept = append(kept, err)
+		}
+	}
+	return kept
 }
 
 // retryPause precedes the second request to a lone server, and doubles.
