@@ -1,6 +1,7 @@
 package autoconfig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -22,6 +23,7 @@ import (
 func settingsOf(b *boot) *settings {
 	return &settings{
 		stages:          b.stages,
+		host:            cmp.Or(b.host, thisHost()),
 		inetutils:       properties(b, "cloud.inetutils", DefaultInetUtilsProperties()), // first: see computed
 		application:     properties(b, "application", DefaultApplicationProperties()),
 		server:          properties(b, "server", DefaultServerProperties()),
@@ -37,21 +39,30 @@ func settingsOf(b *boot) *settings {
 // computed are the names of placeholders that Spring publishes.
 func (s *settings) computed() map[string]config.Compute {
 	return map[string]config.Compute{
-		"cloud.client.hostname": func(func(string) (string, error)) (string, error) { return s.hostname(), nil },
-		"cloud.client.ipaddress": func(value func(string) (string, error)) (string, error) {
-			o := s.address()
-			var errs []error
-			for key, field := range map[string]*string{"ip": &o.IP, "network-interface": &o.Interface, "ip-type": &o.IPType} {
-				text, err := value("cloud.nacos.discovery." + key)
-				*field, errs = text, append(errs, err)
+		"cloud.client.hostname": func(value func(string) (string, error)) (string, error) {
+			ip, err := s.clientIP(value)
+			if err != nil {
+				return s.hostname(), nil // the address may be this very name
 			}
-			if err := errors.Join(errs...); err != nil {
-				return "", err
-			}
-			choice, err := netaddr.Select(o, netaddr.System{})
-			return choice.IP, err
+			return s.nameOf(ip), nil
 		},
+		"cloud.client.ipaddress": s.clientIP,
 	}
+}
+
+// clientIP chooses the address to register while the configuration is being read.
+func (s *settings) clientIP(value func(key string) (string, error)) (string, error) {
+	o := s.address()
+	var errs []error
+	for key, field := range map[string]*string{"ip": &o.IP, "network-interface": &o.Interface, "ip-type": &o.IPType} {
+		text, err := value("cloud.nacos.discovery." + key)
+		*field, errs = text, append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return "", err
+	}
+	choice, err := netaddr.Select(o, s.host.interfaces)
+	return choice.IP, err
 }
 
 // read reads and validates the configuration. The mistakes are in the Config.
@@ -60,7 +71,8 @@ func (b *boot) read() (*settings, *config.Config, error) {
 		return nil, nil, errors.Join(b.errs...)
 	}
 	s := settingsOf(b)
-	b.sources.Owned, b.sources.Foreign, b.sources.Computed = []string{"cloud"}, foreignKeys(), s.computed()
+	b.sources.Owned, b.sources.Foreign, b.sources.Aliases = []string{"cloud"}, foreignKeys(), aliasKeys()
+	b.sources.Computed = s.computed()
 	b.sources.Validate = map[string]func() error{
 		loadbalance.PropertiesPrefix: func() error { return s.loadbalancer.ValidateWith(s.stages...) },
 	}
@@ -80,7 +92,7 @@ func (b *boot) read() (*settings, *config.Config, error) {
 
 // again returns a boot that reads the same sources into blocks of its own.
 func (b *boot) again() *boot {
-	next := &boot{sources: b.sources, listener: b.listener, management: b.management, registry: b.registry, own: b.own, stages: b.stages}
+	next := &boot{sources: b.sources, listener: b.listener, management: b.management, registry: b.registry, own: b.own, stages: b.stages, host: b.host}
 	for _, declare := range b.declared {
 		declare(next)
 	}
@@ -191,7 +203,11 @@ func coreModule(b *boot, s *settings, logger *slog.Logger, first func(fx.Lifecyc
 			fx.Annotate(newMetrics, fx.As(fx.Self()), fx.As(new(prometheus.Registerer)), fx.As(new(prometheus.Gatherer))),
 			fx.Annotate(NewEventBus, fx.As(fx.Self()), fx.As(new(registry.Publisher))),
 			func() *registrar { return &registrar{} },
-			func() *inside { return &inside{} },
+			func() *inside {
+				i := &inside{}
+				i.local = s.localInstance(i)
+				return i
+			},
 			provideEngine(b),
 			newActuator,
 		),

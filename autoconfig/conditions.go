@@ -18,6 +18,7 @@ type settings struct {
 	nacos           *NacosProperties
 	loadbalancer    *loadbalance.Properties
 	stages          []loadbalance.Stage // of the application's own
+	host            *host
 }
 
 // condition is a part of the application and why it takes part or does not.

@@ -1,11 +1,9 @@
 package autoconfig
 
 import (
-	"fmt"
 	"log/slog"
-	"os"
-	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 
 	"github.com/rollcall-go/rollcall/discovery"
@@ -19,6 +17,7 @@ func discoveryModule(s *settings) fx.Option {
 	opts := []fx.Option{
 		discovery.Module,
 		named(loggerDiscovery),
+		fx.Invoke(func(r prometheus.Registerer, i *inside) error { return r.Register(localInfo{i.local}) }),
 		fx.Provide(
 			s.discoveryOptions,
 			fx.Annotate(s.simpleSource, fx.As(new(discovery.Source)), fx.ResultTags(`group:"discovery.sources"`)),
@@ -88,31 +87,7 @@ func loadBalancerModule(s *settings) fx.Option {
 func (s *settings) loadBalancerOptions() loadbalance.Options {
 	d := &s.nacos.Discovery
 	return loadbalance.Options{
-		Properties: s.loadbalancer, Stages: s.stages, Cluster: d.ClusterName, Zone: d.Metadata["zone"], InstanceID: s.instanceID(),
+		Properties: s.loadbalancer, Stages: s.stages, Cluster: d.ClusterName, Zone: s.zone(), InstanceID: s.instanceID(),
 		IPType: d.IPType,
 	}
-}
-
-// instanceID stands for this process; "" while that is not known, with a port
-// that only the start gives.
-func (s *settings) instanceID() string {
-	if s.application.InstanceID != "" {
-		return s.application.InstanceID
-	}
-	port := s.server.Port
-	if s.nacos.Discovery.Port > 0 {
-		port = s.nacos.Discovery.Port
-	}
-	if port <= 0 {
-		return ""
-	}
-	return strings.Trim(fmt.Sprintf("%s:%s:%d", s.hostname(), s.application.Name, port), ":")
-}
-
-// hostname is what the system calls this host; nothing is looked up (B-R3).
-func (s *settings) hostname() string {
-	if name, err := os.Hostname(); err == nil && name != "" {
-		return name
-	}
-	return s.inetutils.DefaultHostname
 }

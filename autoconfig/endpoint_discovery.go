@@ -30,14 +30,19 @@ type instanceView struct {
 }
 
 func viewInstance(i *registry.Instance) instanceView {
-	metadata := make(map[string]string, len(i.Metadata))
-	for key, value := range i.Metadata {
-		metadata[key] = config.Masked(key, value)
-	}
 	return instanceView{
 		ID: i.ID, IP: i.IP, Port: i.Port, Weight: i.Weight, Healthy: i.Healthy, Enabled: i.Enabled,
-		Ephemeral: i.Ephemeral, Cluster: i.Cluster, Service: i.Service.Grouped(), Metadata: metadata,
+		Ephemeral: i.Ephemeral, Cluster: i.Cluster, Service: i.Service.Grouped(), Metadata: maskMetadata(i.Metadata),
 	}
+}
+
+// maskMetadata is a copy that may be shown.
+func maskMetadata(metadata map[string]string) map[string]string {
+	shown := make(map[string]string, len(metadata))
+	for key, value := range metadata {
+		shown[key] = config.Masked(key, value)
+	}
+	return shown
 }
 
 func viewInstances(s *discovery.Snapshot) []instanceView {
@@ -70,7 +75,7 @@ type serviceView struct {
 }
 
 // discovery shows every service that is looked up: its list, where that is from
-// and how old it is, and why it is not newer.
+// and how old it is, and why it is not newer; and who this process is itself.
 func (a *actuator) discovery(c *gin.Context) {
 	d := a.inside.discovery
 	if d == nil {
@@ -82,7 +87,9 @@ func (a *actuator) discovery(c *gin.Context) {
 	for i := range state.Services {
 		services[i] = viewService(&state.Services[i])
 	}
-	reply(c, http.StatusOK, gin.H{"failover": state.Failover, "services": services})
+	local := a.inside.local()
+	local.Metadata = maskMetadata(local.Metadata)
+	reply(c, http.StatusOK, gin.H{"failover": state.Failover, "services": services, "local": local})
 }
 
 func viewService(s *discovery.ServiceState) serviceView {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -99,6 +101,48 @@ app: { mail: { host: "smtp.${app.domain:example.com}" } }
 	fmt.Println(err)
 	// Output:
 	// smtp.example.com 5s
+	// <nil>
+}
+
+// What follows the configuration takes the block as a Live: Load is what is in
+// effect now, and OnChange tells of each reload that changed it.
+func ExampleLive() {
+	type Limits struct{ PerMinute int } // app.limits.per-minute
+	dir, err := os.MkdirTemp("", "live")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "application.yaml")
+	write := func(perMinute int) {
+		text := fmt.Sprintf("cloud.discovery.enabled: false\nserver.port: -1\napp.limits.per-minute: %d\n", perMinute)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			panic(err)
+		}
+	}
+	write(100)
+	app, err := autoconfig.New(
+		autoconfig.ConfigFile(file),
+		autoconfig.Properties("app.limits", Limits{PerMinute: 60}),
+		autoconfig.Logger(slog.New(slog.DiscardHandler)),
+		fx.Invoke(func(limits *autoconfig.Live[Limits]) {
+			fmt.Println("started with", limits.Load().PerMinute)
+			limits.OnChange(func(before, now Limits) { fmt.Println("was", before.PerMinute, "is", now.PerMinute) })
+		}),
+	)
+	if err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	if err := app.Start(ctx); err != nil {
+		panic(err)
+	}
+	defer func() { _ = app.Stop(ctx) }()
+	write(200)
+	fmt.Println(app.Reload(ctx)) // or SIGHUP, or the change of the file alone
+	// Output:
+	// started with 100
+	// was 100 is 200
 	// <nil>
 }
 

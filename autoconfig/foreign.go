@@ -1,34 +1,43 @@
 package autoconfig
 
+import "github.com/rollcall-go/rollcall/autoconfig/internal/config"
+
 // moduleOTLP is what an application needs to have the keys of tracing read.
 const moduleOTLP = "otlp.Module of autoconfig/otlp, which reads this key"
 
+// aliasKeys are keys of Spring and its Alibaba parts that mean the same as ours
+// under another name, without the leading "spring.": they are read as ours.
+func aliasKeys() map[string]config.Alias {
+	return map[string]config.Alias{
+		"server.servlet.context-path":                       {Key: "server.context-path"},
+		"lifecycle.timeout-per-shutdown-phase":              {Key: "server.shutdown-timeout"},
+		"logging.level.root":                                {Key: "logging.level"},
+		"management.endpoints.web.base-path":                {Key: "management.endpoints.base-path"},
+		"management.endpoints.web.exposure.include":         {Key: "management.endpoints.exposure"},
+		"management.server.base-path":                       {Key: "management.server.context-path"},
+		"management.server.servlet.context-path":            {Key: "management.server.context-path"},
+		"cloud.discovery.client.health-indicator.enabled":   {Key: "management.health.discovery-client.enabled"},
+		"cloud.inetutils.timeout-seconds":                   {Key: "cloud.inetutils.timeout", Unit: "s"},
+		"cloud.loadbalancer.stats.micrometer.enabled":       {Key: "cloud.loadbalancer.stats.enabled"},
+		"cloud.nacos.discovery.graceful-shutdown-wait-time": {Key: "cloud.service-registry.auto-registration.drain"},
+	}
+}
+
 // foreignKeys are keys of Spring, its Alibaba parts, Ribbon and Eureka that
-// documents bring along and that are named otherwise here, without the leading
-// "spring.". Those that merely have no meaning here are unknown like any other.
+// documents bring along, that have no effect here, and that something else is
+// there for, or nothing. Others are unknown like any other.
 func foreignKeys() map[string]string {
 	return map[string]string{
-		"server.servlet.context-path":                           "server.context-path",
-		"lifecycle.timeout-per-shutdown-phase":                  "server.shutdown-timeout",
 		"main.web-application-type":                             "server.port: -1 is none",
-		"logging.level.root":                                    "logging.level",
-		"management.endpoints.web.base-path":                    "management.endpoints.base-path",
-		"management.endpoints.web.exposure.include":             "management.endpoints.exposure",
 		"cloud.discovery.client.simple.order":                   "cloud.discovery.client.order",
-		"cloud.discovery.client.health-indicator.enabled":       "management.health.discovery-client.enabled",
-		"cloud.nacos.discovery.graceful-shutdown-wait-time":     "cloud.service-registry.auto-registration.drain",
-		"management.server.base-path":                           "management.server.context-path",
-		"management.server.servlet.context-path":                "management.server.context-path",
 		"management.endpoint":                                   "management.endpoints.exposure",
 		"management.tracing":                                    moduleOTLP,
 		"management.otlp.tracing":                               moduleOTLP,
+		"management.endpoints.web.exposure.exclude":             "management.endpoints.exposure",
 		"cloud.loadbalancer.cache":                              "",
 		"cloud.loadbalancer.call-get-with-request-on-delegates": "",
-		"cloud.loadbalancer.stats.micrometer.enabled":           "cloud.loadbalancer.stats.enabled",
-		"cloud.inetutils.timeout-seconds":                       "",
 		"cloud.discovery.blocking.enabled":                      "cloud.discovery.enabled",
 		"cloud.discovery.reactive.enabled":                      "cloud.discovery.enabled",
-		"cloud.discovery.client.simple.local":                   "",
 		"cloud.nacos.discovery.naming-client-beat-thread-count": "",
 		"cloud.nacos.discovery.naming-polling-thread-count":     "",
 		"ribbon": "cloud.loadbalancer",

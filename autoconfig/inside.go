@@ -24,6 +24,9 @@ type inside struct {
 	registration *registry.AutoServiceRegistration // nil without
 	nacos        *nacosParts                       // nil without
 
+	// local describes this process.
+	local func() localView
+
 	// webPort and managementPort are the ports that are listened on, 0 until then.
 	webPort, managementPort atomic.Int32
 }

@@ -42,14 +42,14 @@ func nacosModule(s *settings) fx.Option {
 func (s *settings) nacosRegistry(c *nacosclient.Client) nacosregistry.Options {
 	d := &s.nacos.Discovery
 	return nacosregistry.Options{
-		Client: c, AllowShortBeat: d.AllowShortBeat, Watch: nacosregistry.Watch{Enabled: d.Watch.Enabled},
+		Connection: nacosregistry.Connection{Client: c}, AllowShortBeat: d.AllowShortBeat, Watch: nacosregistry.Watch{Enabled: d.Watch.Enabled},
 	}
 }
 
 // nacosSource is how to look up over a client.
 func (s *settings) nacosSource(c *nacosclient.Client) nacosdiscovery.Options {
 	push := s.nacos.Discovery.Push
-	return nacosdiscovery.Options{Client: c, Push: nacosdiscovery.Push{
+	return nacosdiscovery.Options{Connection: nacosdiscovery.Connection{Client: c}, Push: nacosdiscovery.Push{
 		Enabled: push.Enabled, Port: push.Port, AdvertiseIP: push.AdvertiseIP,
 	}}
 }

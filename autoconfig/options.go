@@ -20,6 +20,7 @@ type boot struct {
 	sources  config.Sources
 	blocks   []config.Block
 	declared []func(*boot)      // the blocks of the user's, to be read again
+	lives    []liveBlock        // the same blocks, in the same order
 	supplies []func() fx.Option // after the blocks are decoded
 	engine   *gin.Engine
 	listener net.Listener
@@ -30,6 +31,7 @@ type boot struct {
 	registry   registry.ServiceRegistry
 	own        []discovery.Source
 	stages     []loadbalance.Stage
+	host       *host // nil is this one
 	plain      []fx.Option
 	errs       []error // options that cannot be meant
 }
@@ -95,8 +97,8 @@ func Default(key string, value any) fx.Option {
 }
 
 // Properties reads the block of keys below prefix into a T, by the same rules as
-// the blocks of this package, and provides it to the graph as T. defaults holds
-// the defaults. Keys are the fields' names in kebab-case or their mapstructure
+// the blocks of this package, and provides it to the graph as T, and as *[Live] of T
+// for who wants to have what a reload changes. defaults holds the defaults. Keys are the fields' names in kebab-case or their mapstructure
 // tags; nested structs are nested blocks.
 //
 // When *T has a method Validate() error, each line of its error is reported with
@@ -105,7 +107,7 @@ func Default(key string, value any) fx.Option {
 // key, the value and its origin added.
 func Properties[T any](prefix string, defaults T) fx.Option {
 	return newBootOption("Properties", func(b *boot) {
-		declare := func(b *boot) { properties(b, prefix, defaults) }
+		declare := func(b *boot) { live(b, prefix, properties(b, prefix, defaults)) }
 		b.declared = append(b.declared, declare)
 		declare(b)
 	})

@@ -52,6 +52,8 @@ type DiscoveryIndicatorProperties struct {
 type SimpleDiscoveryProperties struct {
 	// Instances by service, whose name may be GROUP@@name, {}.
 	Instances map[string][]SimpleInstance `mapstructure:"instances"`
+	// Local is this process.
+	Local LocalInstanceProperties `mapstructure:"local"`
 }
 
 // SimpleInstance is an instance of the fixed catalogue: a URI, or host and port.
@@ -94,7 +96,11 @@ func (p *DiscoveryProperties) Validate() error {
 	if err == nil {
 		_, err = static.New(table)
 	}
-	return errors.Join(append(errs, problemsOf("client.simple.instances", err))...)
+	errs = append(errs, problemsOf("client.simple.instances", err))
+	if _, _, _, err := p.Client.Simple.Local.place(); err != nil {
+		errs = append(errs, fmt.Errorf("client.simple.local.%w", err))
+	}
+	return errors.Join(errs...)
 }
 
 // table is the fixed catalogue as instances.

@@ -1,6 +1,7 @@
 package autoconfig
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"net/netip"
@@ -29,8 +30,8 @@ type NacosProperties struct {
 type NacosDiscoveryProperties struct {
 	// Enabled uses a Nacos registry, on.
 	Enabled bool `mapstructure:"enabled"`
-	// ServerAddr, Username and Password take the place of those of cloud.nacos;
-	// empty leaves them.
+	// ServerAddr, Username and Password take the place of those of cloud.nacos,
+	// each for itself; empty leaves it.
 	ServerAddr []string `mapstructure:"server-addr"`
 	Username   string   `mapstructure:"username"`
 	Password   string   `mapstructure:"password"`
@@ -265,11 +266,10 @@ func (p *NacosProperties) servers() (addresses []string, key string) {
 	return p.ServerAddr, "cloud.nacos.server-addr"
 }
 
+// Each stands for itself, as in Spring Cloud Alibaba: a password in the block
+// discovery is that of a common username.
 func (p *NacosProperties) login() (username, password string) {
-	if p.Discovery.Username != "" {
-		return p.Discovery.Username, p.Discovery.Password
-	}
-	return p.Username, p.Password
+	return cmp.Or(p.Discovery.Username, p.Username), cmp.Or(p.Discovery.Password, p.Password)
 }
 
 // addresses are what tells one registry from another.

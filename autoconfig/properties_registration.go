@@ -57,13 +57,17 @@ func DefaultServiceRegistryProperties() ServiceRegistryProperties {
 }
 
 // InetUtilsProperties is the block cloud.inetutils: which address is registered
-// when none is configured.
+// when none is configured, and what the host is called.
 type InetUtilsProperties struct {
 	// DefaultHostname stands for the host's name when the system knows none,
 	// localhost.
 	DefaultHostname string `mapstructure:"default-hostname"`
 	// DefaultIPAddress is taken when no interface has a usable one, 127.0.0.1.
 	DefaultIPAddress string `mapstructure:"default-ip-address"`
+	// Timeout bounds looking up the host's name by its address, which only the
+	// placeholder ${cloud.client.hostname} does, 1s. 0 looks nothing up: the name is
+	// the one that the system has.
+	Timeout time.Duration `mapstructure:"timeout"`
 	// IgnoredInterfaces are regular expressions for whole names of interfaces that
 	// are not looked at; by default those of containers, virtual machines and
 	// VPNs. An empty list looks at all.
@@ -80,10 +84,15 @@ type InetUtilsProperties struct {
 	PodIPEnv string `mapstructure:"pod-ip-env"`
 }
 
+// Validate reports every value that cannot work.
+func (p *InetUtilsProperties) Validate() error {
+	return notNegative("timeout", p.Timeout)
+}
+
 // DefaultInetUtilsProperties returns the defaults of the block cloud.inetutils.
 func DefaultInetUtilsProperties() InetUtilsProperties {
 	d := netaddr.DefaultOptions()
-	return InetUtilsProperties{DefaultHostname: "localhost", DefaultIPAddress: d.DefaultIP, IgnoredInterfaces: d.IgnoredInterfaces, PodIPEnv: d.PodIPEnv}
+	return InetUtilsProperties{DefaultHostname: "localhost", DefaultIPAddress: d.DefaultIP, Timeout: time.Second, IgnoredInterfaces: d.IgnoredInterfaces, PodIPEnv: d.PodIPEnv}
 }
 
 // upperStatus makes the declared status case-insensitive, as Spring has it.

@@ -135,6 +135,22 @@ cloud.nacos.discovery:
 	require.Equal(t, "addresses", s.nacos.describe())
 }
 
+func TestProperties_UsernameAndPasswordCountEachForItself(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"cloud.nacos: {username: u, password: p}\n":                                        {"u", "p"},
+		"cloud.nacos: {username: u, discovery: {password: q}}\n":                           {"u", "q"},
+		"cloud.nacos: {username: u, password: p, discovery: {password: q}}\n":              {"u", "q"},
+		"cloud.nacos: {username: u, password: p, discovery: {username: v}}\n":              {"v", "p"},
+		"cloud.nacos: {password: p, discovery: {username: v}}\n":                           {"v", "p"},
+		"cloud.nacos: {username: u, password: p, discovery: {username: v, password: q}}\n": {"v", "q"},
+	} {
+		s, _ := readSettings(t, quiet+text)
+		got, err := s.nacosClient()
+		require.NoError(t, err)
+		require.Equal(t, want, [2]string{got.Username, got.Password}, text)
+	}
+}
+
 func TestProperties_OfSingleServices(t *testing.T) {
 	s, _ := readSettings(t, quiet+`
 cloud.loadbalancer:
@@ -228,30 +244,4 @@ func TestPlaceholders_OfThisMachine(t *testing.T) {
 	require.Equal(t, "orders-v2", s.nacos.Discovery.Service)
 	_, err = New(ConfigYAML("application.name: orders\ncloud.nacos.discovery.ip: ${cloud.client.ip-address}\n"))
 	require.ErrorContains(t, err, "placeholders refer to each other")
-}
-
-func TestForeignKeys_OfSpringAreNamedWithOurs(t *testing.T) {
-	_, loaded := readSettings(t, quiet+`
-spring:
-  cloud:
-    loadbalancer: { cache: { enabled: false }, stats.micrometer.enabled: true }
-    inetutils.timeout-seconds: 1
-management.server.base-path: /x
-`)
-	found := map[any]any{}
-	for _, n := range loaded.Notes {
-		if n.Text == "configuration key of another program, it has no effect" {
-			var use any
-			if len(n.Args) > 4 {
-				use = n.Args[5]
-			}
-			found[n.Args[1]] = use
-		}
-	}
-	require.Equal(t, map[any]any{
-		"cloud.loadbalancer.cache":                    nil,
-		"cloud.loadbalancer.stats.micrometer.enabled": "cloud.loadbalancer.stats.enabled",
-		"cloud.inetutils.timeout-seconds":             nil,
-		"management.server.base-path":                 "management.server.context-path",
-	}, found)
 }

@@ -51,7 +51,7 @@ func newOffer(s *settings, logger *slog.Logger) (*offer, error) {
 }
 
 func (o *offer) choose(s *settings) error {
-	choice, err := netaddr.Select(s.address(), netaddr.System{})
+	choice, err := netaddr.Select(s.address(), s.host.interfaces)
 	if err != nil {
 		return fmt.Errorf("choose the address to register: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollcall-go/rollcall/autoconfig/internal/config"
 	"github.com/rollcall-go/rollcall/loadbalance"
+	"github.com/rollcall-go/rollcall/registry"
 )
 
 // reloader reads the configuration again and applies the difference: what is read
@@ -28,6 +29,9 @@ type reloader struct {
 	turn sync.Mutex // one reload at a time
 	// settings are what is in effect, as far as a reload applies it.
 	settings *settings
+	// shadowed are the keys of the reload under way that a stronger layer keeps from
+	// having an effect.
+	shadowed map[string]registry.Layer
 
 	mu      sync.Mutex
 	name    string // of the document
@@ -79,7 +83,8 @@ func (r *reloader) reload(ctx context.Context, why string) error {
 	defer cancel()
 	defer context.AfterFunc(r.life, cancel)()
 	logger := r.parts.logger
-	next, loaded, err := r.boot.again().read()
+	again := r.boot.again()
+	next, loaded, err := again.read()
 	if err == nil {
 		err = loaded.Err()
 	}
@@ -102,6 +107,8 @@ func (r *reloader) reload(ctx context.Context, why string) error {
 		return nil
 	}
 	applied, errs := r.apply(ctx, next, changed)
+	delivered, err := r.deliver(again, changed)
+	applied, errs = append(applied, delivered...), append(errs, err)
 	r.settle(effective, changed, applied)
 	r.report(why, changed, applied)
 	return errors.Join(errs...)
@@ -137,10 +144,16 @@ func (r *reloader) settle(next []config.Effective, changed, applied []string) {
 // report says what became of each key.
 func (r *reloader) report(why string, changed, applied []string) {
 	logger := r.parts.logger
-	if len(applied) > 0 {
-		logger.Info("configuration reloaded", slog.String("why", why), slog.String("applied", strings.Join(applied, ", ")))
+	effective := slices.DeleteFunc(slices.Clone(applied), func(key string) bool { return r.shadowed[key] != "" })
+	if len(effective) > 0 {
+		logger.Info("configuration reloaded", slog.String("why", why), slog.String("applied", strings.Join(effective, ", ")))
 	}
 	for _, key := range changed {
+		if by, ok := r.shadowed[key]; ok {
+			logger.Warn("configuration key read, but without an effect while something stronger says otherwise",
+				slog.String("key", key), slog.String("shadowed-by", string(by)))
+			continue
+		}
 		if slices.Contains(applied, key) {
 			continue
 		}
@@ -194,28 +207,10 @@ func (r *reloader) wayOf(key string) change {
 	return changeOf(key)
 }
 
-// registrationKeys are what the registration is made of; addressKeys are those
-// that decide on its address.
-var (
-	registrationKeys = []string{
-		"application.name",
-		"cloud.nacos.discovery.namespace", "cloud.nacos.discovery.service", "cloud.nacos.discovery.group",
-		"cloud.nacos.discovery.cluster-name", "cloud.nacos.discovery.weight", "cloud.nacos.discovery.metadata",
-		"cloud.nacos.discovery.instance-enabled", "cloud.nacos.discovery.ephemeral", "cloud.nacos.discovery.port",
-		"cloud.nacos.discovery.secure", "cloud.nacos.discovery.heart-beat-interval",
-		"cloud.nacos.discovery.heart-beat-timeout", "cloud.nacos.discovery.ip-delete-timeout",
-	}
-	addressKeys = []string{
-		"cloud.nacos.discovery.ip", "cloud.nacos.discovery.network-interface", "cloud.nacos.discovery.ip-type",
-		"cloud.inetutils.default-ip-address", "cloud.inetutils.ignored-interfaces",
-		"cloud.inetutils.preferred-networks", "cloud.inetutils.use-only-site-local-interfaces",
-		"cloud.inetutils.pod-ip-env",
-	}
-)
-
 // apply goes every way that a changed key calls for, and returns the keys that are
 // in effect now.
 func (r *reloader) apply(ctx context.Context, next *settings, changed []string) (applied []string, errs []error) {
+	r.shadowed = map[string]registry.Layer{}
 	for _, way := range []change{changeLevels, changeBalancer, changeServers, changeRegistration, changeLookups} {
 		var keys []string
 		for _, key := range changed {
@@ -273,52 +268,3 @@ type unfinishedError struct{ err error }
 
 func (e *unfinishedError) Error() string { return e.err.Error() }
 func (e *unfinishedError) Unwrap() error { return e.err }
-
-// applyServers goes over to other nodes and registers there at once. What stands
-// in the former registry, if it is another, ends there with its beats: the nodes
-// may as well be those of the same registry under other names, where taking the
-// instance out would take it out for everybody. Where registering fails, the new
-// nodes are in effect all the same and attempts go on in the background.
-func (r *reloader) applyServers(ctx context.Context, next *settings, _ []string) error {
-	nacos := r.parts.inside.nacos
-	if nacos == nil {
-		return errNotThere
-	}
-	servers, _ := next.nacos.servers()
-	before := nacos.client.Servers()
-	if err := nacos.client.SetServers(servers); err != nil {
-		return err
-	}
-	r.settings.nacos.ServerAddr = next.nacos.ServerAddr
-	r.settings.nacos.Discovery.ServerAddr = next.nacos.Discovery.ServerAddr
-	a := r.parts.inside.registration
-	if a == nil || slices.Equal(before, nacos.client.Servers()) {
-		return nil
-	}
-	if err := a.Renew(ctx); err != nil {
-		return &unfinishedError{fmt.Errorf("the nodes were replaced, but registering there failed: %w", err)}
-	}
-	return nil
-}
-
-// applyRegistration makes the registration anew from the properties, below what
-// customizers, hooks and changes at run time say. The registry is told by one
-// update; where the instance or its service is another one now, that is registered,
-// calls by name go on from there, and then the former is taken out.
-func (r *reloader) applyRegistration(ctx context.Context, next *settings, keys []string) error {
-	a := r.parts.inside.registration
-	if a == nil {
-		return errNotThere
-	}
-	wanted := *r.parts.offer
-	if slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(addressKeys, key) }) {
-		if err := wanted.choose(next); err != nil {
-			return err
-		}
-	}
-	if err := a.Refresh(ctx, wanted.registration(next), func() { r.lookFrom(next) }); err != nil {
-		return err
-	}
-	*r.parts.offer = wanted
-	return nil
-}

@@ -1,6 +1,9 @@
 package autoconfig
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
 // lookupKeys also say where names are looked up, and which cluster and zone calls
 // prefer: the caller's own.
@@ -27,8 +30,10 @@ func (r *reloader) lookFrom(next *settings) {
 	if in.discovery != nil && (now.Namespace != was.Namespace || now.Group != was.Group) {
 		in.discovery.SetDefaults(now.Namespace, now.Group)
 	}
-	if in.balancer != nil && (now.ClusterName != was.ClusterName || now.Metadata["zone"] != was.Metadata["zone"]) {
-		in.balancer.Relocate(now.ClusterName, now.Metadata["zone"])
+	// Who this process is where nothing is registered stays as it was at the start.
+	zone := cmp.Or(now.Metadata["zone"], r.settings.discovery.Client.Simple.Local.Metadata["zone"])
+	if in.balancer != nil && (now.ClusterName != was.ClusterName || zone != r.settings.zone()) {
+		in.balancer.Relocate(now.ClusterName, zone)
 	}
 	was.Namespace, was.Group, was.ClusterName, was.Metadata = now.Namespace, now.Group, now.ClusterName, now.Metadata
 }

@@ -113,37 +113,6 @@ func TestReload_AnotherInstanceOrServiceIsRegisteredBeforeTheFormerIsTakenOut(t 
 	}
 }
 
-func TestReload_OtherNodesOfTheRegistry(t *testing.T) {
-	r := reloadWith(t, "")
-	other := testutil.NewFakeNacos()
-	server := httptest.NewServer(other)
-	defer server.Close()
-	require.NoError(t, r.reload("cloud.nacos.server-addr: "+server.Listener.Addr().String()+"\n"))
-	require.Len(t, other.Instances("public", "DEFAULT_GROUP@@orders"), 1, "registered at once")
-	require.Empty(t, r.calls())
-	stop(t, r.App)
-	require.Empty(t, other.Instances("public", "DEFAULT_GROUP@@orders"))
-}
-
-// The new nodes are away: that is told, and attempts go on until they answer.
-func TestReload_OtherNodesThatAreAway(t *testing.T) {
-	r := reloadWith(t, "", Property("cloud.nacos.discovery.naming-request-domain-max-retry-count", 1))
-	other := testutil.NewFakeNacos()
-	server := httptest.NewServer(other)
-	defer server.Close()
-	away := testutil.Always(testutil.Fault{Status: http.StatusServiceUnavailable})
-	other.SetFault(away)
-	err := r.reload("cloud.nacos.server-addr: " + server.Listener.Addr().String() + "\n")
-	require.ErrorContains(t, err, "the nodes were replaced, but registering there failed")
-	require.Contains(t, r.log.String(), "applied=cloud.nacos.server-addr", "the client asks them and nobody else")
-	require.Equal(t, registry.StateFailed, r.auto.State())
-	require.Error(t, r.auto.LastError())
-	other.SetFault(nil)
-	require.Eventually(t, func() bool { return r.auto.State() == registry.StateRegistered }, 20*time.Second, 10*time.Millisecond)
-	require.Len(t, other.Instances("public", "DEFAULT_GROUP@@orders"), 1)
-	require.Len(t, r.reloader.parts.inside.nacos.registry.Beats(), 1)
-}
-
 func TestReload_EveryKeyOfTheLoadBalancerWithoutARegistration(t *testing.T) {
 	r := reloadWith(t, "")
 	require.NoError(t, r.reload(`
@@ -301,19 +270,4 @@ func TestReload_EveryKeyHasItsWay(t *testing.T) {
 		require.NotEmpty(t, changeOf(key).name, key)
 	}
 	require.NotNil(t, s)
-}
-
-func TestCase25_AReloadKeepsWhatCustomizersAndCallersChanged(t *testing.T) {
-	customizer := fx.Supply(fx.Annotate(registry.Customizer{Name: "git", Customize: func(r *registry.Registration) error {
-		r.Metadata["commit"] = "abc"
-		return nil
-	}}, fx.ResultTags(`group:"registration.customizer"`)))
-	r := reloadWith(t, "cloud.nacos.discovery.metadata.zone: a\n", customizer)
-	require.NoError(t, r.auto.SetStatus(t.Context(), registry.StatusDown))
-	require.NoError(t, r.auto.Update(t.Context(), func(g *registry.Registration) { g.Weight = 7 }))
-	require.NoError(t, r.reload("cloud.nacos.discovery: {metadata: {zone: b}, weight: 2}\n"))
-	got := r.only("DEFAULT_GROUP@@orders")
-	require.Equal(t, map[string]string{"zone": "b", "commit": "abc", "preserved.register.source": "ROLLCALL"}, got.Metadata)
-	require.InDelta(t, 7, got.Weight, 0)
-	require.False(t, got.Enabled)
 }

@@ -54,7 +54,7 @@ func (s *settings) validateLogin(c *config.Config) {
 		c.Problem("cloud.nacos.password", "needs cloud.nacos.username")
 	}
 	if s.nacos.Discovery.Password != "" {
-		c.Problem("cloud.nacos.discovery.password", "needs cloud.nacos.discovery.username")
+		c.Problem("cloud.nacos.discovery.password", "needs cloud.nacos.discovery.username or cloud.nacos.username")
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 	"github.com/rollcall-go/rollcall/autoconfig"
 )
 
-var springRow = regexp.MustCompile("(?m)^\\| `((?:spring|server|management|logging)\\.[a-z._-]+)` \\| (same|none|`[^`]+`) \\|")
+var springRow = regexp.MustCompile("(?m)^\\| `((?:spring|server|management|logging)\\.[a-z._-]+)` \\| (same|none|(?:read as )?`[^`]+`) \\|")
 
 // TestFromSpringSaysWhatTheLoaderSays holds the tables of from-spring.md against
-// the loader: a key that is the same is read, another one is warned of, with the
-// key that takes its place where there is one.
+// the loader: a key that is the same is read, one with another name is read as ours,
+// and another one is warned of, with the key that takes its place where there is one.
 func TestFromSpringSaysWhatTheLoaderSays(t *testing.T) {
 	t.Parallel()
 	tables, _, _ := strings.Cut(readPage(t, "docs/from-spring.md"), "## Where our default differs")
@@ -25,14 +25,19 @@ func TestFromSpringSaysWhatTheLoaderSays(t *testing.T) {
 	require.Greater(t, len(rows), 100)
 	seen := map[string]bool{}
 	for _, row := range rows {
-		key, here := row[1], strings.Trim(row[2], "`")
+		key := row[1]
+		here, alias := strings.CutPrefix(row[2], "read as ")
+		here = strings.Trim(here, "`")
 		require.False(t, seen[key], "%s has two rows", key)
 		seen[key] = true
-		logged := warningsOf(t, key)
-		switch here {
-		case "same":
+		logged := saidOf(t, key)
+		switch {
+		case here == "same":
 			require.Empty(t, logged, key)
-		case "none":
+		case alias:
+			require.Contains(t, logged, "level=INFO", key)
+			require.Contains(t, logged, " as="+here+"\n", key)
+		case here == "none":
 			require.Contains(t, logged, "has no effect", key)
 			require.NotContains(t, logged, " use=", key)
 		default:
@@ -53,9 +58,9 @@ func TestFromSpringNamesDefaultsAsTheyAre(t *testing.T) {
 	}
 }
 
-// warningsOf is what is logged about a document with one key, which is empty and
-// so leaves the default.
-func warningsOf(t *testing.T, key string) string {
+// saidOf is what is logged about a document with one key, which is empty and so
+// leaves the default.
+func saidOf(t *testing.T, key string) string {
 	t.Helper()
 	var logged bytes.Buffer
 	document, err := yaml.Marshal(map[string]any{key: nil})
@@ -63,8 +68,14 @@ func warningsOf(t *testing.T, key string) string {
 	_, err = autoconfig.New(
 		autoconfig.ConfigYAML(string(document)),
 		autoconfig.Default("application.name", "docs"),
-		autoconfig.Logger(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn}))),
+		autoconfig.Logger(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelInfo}))),
 	)
 	require.NoError(t, err)
-	return logged.String()
+	var said strings.Builder
+	for line := range strings.Lines(logged.String()) {
+		if strings.Contains(line, " key=") {
+			said.WriteString(line)
+		}
+	}
+	return said.String()
 }

@@ -114,7 +114,7 @@ func NewAutoServiceRegistration(p AutoServiceRegistrationParams) (*AutoServiceRe
 		return nil, errors.New("automatic registration: no service registry")
 	}
 	if p.Options.Enabled {
-		problems := p.Options.Validate()
+		problems := errors.Join(p.Options.Validate(), checkHooks(p.Hooks), checkCustomizers(p.Customizers))
 		if p.Registration.Port != 0 {
 			problems = errors.Join(problems, checkPort(p.Registration.Port))
 		}
@@ -197,6 +197,13 @@ func (a *AutoServiceRegistration) publish(ctx context.Context, event any) error 
 func (a *AutoServiceRegistration) announce(ctx context.Context, event any) {
 	if err := a.publish(ctx, event); err != nil {
 		a.logger.WarnContext(ctx, "event listener failed", failure(err))
+	}
+}
+
+// makeWritable has metadata that can be written to.
+func (r *Registration) makeWritable() {
+	if r.Metadata == nil {
+		r.Metadata = map[string]string{}
 	}
 }
 

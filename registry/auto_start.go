@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/rollcall-go/rollcall/internal/netaddr"
 )
 
 // OnWebServerStarted tells that a web server listens; the application's event
@@ -320,8 +322,10 @@ func (a *AutoServiceRegistration) prepare(ctx context.Context) (_ Registration, 
 	return r, version, r.validate()
 }
 
-// customize gives the draft to the customizers.
+// customize gives the draft to the customizers, which may write to its metadata
+// even where there is none.
 func (a *AutoServiceRegistration) customize(draft *Registration) error {
+	draft.makeWritable()
 	for _, c := range a.customizers {
 		if err := guard("customizer "+c.Name, func() error { return c.Customize(draft) }); err != nil {
 			return err
@@ -332,6 +336,7 @@ func (a *AutoServiceRegistration) customize(draft *Registration) error {
 
 // shape gives the draft to listeners and hooks.
 func (a *AutoServiceRegistration) shape(ctx context.Context, draft *Registration) error {
+	draft.makeWritable()
 	if err := a.publish(ctx, InstancePreRegistered{Registration: draft}); err != nil {
 		return err
 	}
@@ -359,7 +364,7 @@ func (a *AutoServiceRegistration) callRegister(ctx context.Context, r Registrati
 	if err != nil {
 		return r, err
 	}
-	err = guard("register "+r.Service.String()+" at "+r.Address(), func() error { return a.registry.Register(ctx, r.clone()) })
+	err = call("register", r, func() error { return a.registry.Register(ctx, r.clone()) })
 	a.mu.Lock()
 	a.live = err == nil && a.reached
 	if errors.Is(err, ErrInvalidRegistration) {
@@ -397,6 +402,8 @@ func (r Registration) validate() error {
 	}
 	if r.IP == "" {
 		problems = append(problems, fmt.Errorf("%s: must be set", keyIP))
+	} else if err := netaddr.CheckHost(r.IP); err != nil {
+		problems = append(problems, fmt.Errorf("%s %q: %w", keyIP, r.IP, err))
 	}
 	if err := checkPort(r.Port); err != nil {
 		problems = append(problems, err)

@@ -38,8 +38,8 @@ func (a *AutoServiceRegistration) switchStatus(ctx context.Context, status Statu
 		return r, ErrStopped
 	}
 	if live {
-		if err := a.registry.SetStatus(ctx, r, status); err != nil {
-			return r, fmt.Errorf("set status of %s to %s: %w", r.Service, status, err)
+		if err := call("set status of", r, func() error { return a.registry.SetStatus(ctx, r, status) }); err != nil {
+			return r, err
 		}
 	}
 	a.mu.Lock()
@@ -58,9 +58,10 @@ func (a *AutoServiceRegistration) Status(ctx context.Context) (Status, error) {
 	if !live {
 		return "", ErrNotFound
 	}
-	status, err := a.registry.Status(ctx, r)
-	if err != nil {
-		return "", fmt.Errorf("status of %s: %w", r.Service, err)
-	}
-	return status, nil
+	var status Status
+	err := call("status of", r, func() (err error) {
+		status, err = a.registry.Status(ctx, r)
+		return err
+	})
+	return status, err
 }

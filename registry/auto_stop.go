@@ -108,7 +108,13 @@ func (a *AutoServiceRegistration) withdraw(early, whole context.Context) (wasLiv
 		}))
 	}
 	r, err = a.callDeregister(early, whole)
-	a.logFailure(whole, err)
+	if wasLive {
+		a.logFailure(whole, err)
+	} else if err != nil {
+		// The registry never said that it has the instance, and why it does not has
+		// been told: that it does not answer now either is no news.
+		a.logger.DebugContext(whole, "taking back what may not have arrived", failure(err))
+	}
 	for _, h := range a.hooks {
 		a.logFailure(whole, guard("hook "+h.Name()+" after deregistering", func() error {
 			return h.AfterDeregister(whole, r.clone())
@@ -131,7 +137,7 @@ func (a *AutoServiceRegistration) callDeregister(early, whole context.Context) (
 	a.mu.Lock()
 	r := a.current.clone()
 	a.mu.Unlock()
-	return r, guard("deregister "+r.Service.String()+" at "+r.Address(), func() error {
+	return r, call("deregister", r, func() error {
 		return a.registry.Deregister(whole, r.clone())
 	})
 }

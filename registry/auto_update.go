@@ -24,6 +24,7 @@ import (
 // made known, [ErrDisabled] and [ErrStopped] that nothing ever will be.
 func (a *AutoServiceRegistration) Update(ctx context.Context, f func(*Registration)) error {
 	return a.change(ctx, func(now Registration) (Registration, error) {
+		now.makeWritable()
 		err := guard("update of the registration", func() error { f(&now); return nil })
 		return now, err
 	}, func(from, to Registration) {
@@ -141,9 +142,9 @@ func (a *AutoServiceRegistration) changeInTurn(ctx context.Context, next func(no
 func (a *AutoServiceRegistration) tell(ctx context.Context, from, to Registration, moved bool) error {
 	updater, ok := a.registry.(Updater)
 	if ok && !moved && from.Ephemeral == to.Ephemeral {
-		return guard("update "+to.Service.String()+" at "+to.Address(), func() error { return updater.Update(ctx, to.clone()) })
+		return call("update", to, func() error { return updater.Update(ctx, to.clone()) })
 	}
-	err := guard("register "+to.Service.String()+" at "+to.Address(), func() error { return a.registry.Register(ctx, to.clone()) })
+	err := call("register", to, func() error { return a.registry.Register(ctx, to.clone()) })
 	if err != nil && moved {
 		// It may have reached the registry all the same.
 		err = errors.Join(err, a.takeOut(ctx, to))
@@ -155,7 +156,7 @@ func (a *AutoServiceRegistration) tell(ctx context.Context, from, to Registratio
 func (a *AutoServiceRegistration) takeOut(ctx context.Context, r Registration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.options.DeregisterTimeout)
 	defer cancel()
-	return guard("deregister "+r.Service.String()+" at "+r.Address(), func() error { return a.registry.Deregister(ctx, r.clone()) })
+	return call("deregister", r, func() error { return a.registry.Deregister(ctx, r.clone()) })
 }
 
 // adopted takes over weight and metadata that an operator changed at the

@@ -38,6 +38,16 @@ func guard(what string, f func() error) (err error) {
 	return nil
 }
 
+// call calls a registry, whose errors say what was attempted; a panic does not.
+func call(what string, r Registration, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s %s of %s: %w", what, r.Address(), r.Service, &PanicError{Value: p, Stack: debug.Stack()})
+		}
+	}()
+	return f()
+}
+
 // failure is an error for a log line, with the stack if it is a panic.
 func failure(err error) slog.Attr {
 	attr := slog.Any("error", err)

@@ -3,6 +3,8 @@ package registry
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -81,6 +83,23 @@ func callIfSet(ctx context.Context, f func(context.Context, Registration) error,
 		return nil
 	}
 	return f(ctx, r)
+}
+
+// checkHooks refuses a hook that is not there: what was to be done would not be.
+func checkHooks(hooks []LifecycleHook) error {
+	if slices.Contains(hooks, nil) {
+		return errors.New("a lifecycle hook is nil")
+	}
+	return nil
+}
+
+func checkCustomizers(customizers []Customizer) error {
+	for _, c := range customizers {
+		if c.Customize == nil {
+			return fmt.Errorf("customizer %q has no function", c.Name)
+		}
+	}
+	return nil
 }
 
 func sortHooks(hooks []LifecycleHook) []LifecycleHook {

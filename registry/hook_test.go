@@ -130,3 +130,32 @@ func TestNewHookWithoutParts(t *testing.T) {
 	require.NoError(t, h.BeforeDeregister(t.Context(), r))
 	require.NoError(t, h.AfterDeregister(t.Context(), r))
 }
+
+func TestAR13_WhatIsNotThereIsAnErrorBeforeTheStart(t *testing.T) {
+	for want, change := range map[string]func(*autoParams){
+		"a lifecycle hook is nil":        func(p *autoParams) { p.Hooks = []registry.LifecycleHook{nil} },
+		`customizer "c" has no function`: func(p *autoParams) { p.Customizers = []registry.Customizer{{Name: "c"}} },
+	} {
+		_, err := registry.NewAutoServiceRegistration(params(newFakeRegistry(), change))
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// Everybody who may change the registration may write to its metadata, also where
+// the configuration has none.
+func TestMetadataCanAlwaysBeWrittenTo(t *testing.T) {
+	u := &updating{fakeRegistry: newFakeRegistry()}
+	auto := started(t, u.fakeRegistry, u.over, func(p *autoParams) {
+		p.Customizers = []registry.Customizer{{Customize: func(r *registry.Registration) error {
+			r.Metadata["a"] = "customizer"
+			r.Metadata = nil
+			return nil
+		}}}
+		p.Hooks = []registry.LifecycleHook{registry.NewHook("h", 0, registry.HookFuncs{
+			BeforeRegister: func(_ context.Context, r *registry.Registration) error { r.Metadata["b"] = "hook"; return nil },
+		})}
+	})
+	require.NoError(t, auto.Update(t.Context(), func(r *registry.Registration) { r.Metadata["c"] = "update" }))
+	require.Equal(t, map[string]string{"b": "hook", "c": "update"}, u.only(t).Metadata)
+	require.NoError(t, auto.Stop(t.Context()))
+}

@@ -37,6 +37,7 @@ type Registration struct {
 // ServiceRegistry). Every implementation passes the suite registrytest.
 //
 // All methods are safe for concurrent use and honour the context's deadline.
+// Their errors say what was attempted and of which instance, by its address.
 type ServiceRegistry interface {
 	// Register makes the registration known and keeps it alive, with beats where
 	// the registry wants them, until Deregister or Close. Registering an

@@ -33,7 +33,7 @@ func newSource(t *testing.T, dial testutil.DialFunc, servers []string, p nacos.P
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	s, err := nacos.NewSource(nacos.Options{Client: client, Push: p})
+	s, err := nacos.NewSource(nacos.Options{Connection: nacos.Connection{Client: client}, Push: p})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -46,7 +46,7 @@ func newSourceOver(t *testing.T, c *testutil.Cluster, start func(n int) int) *na
 	client, err := nacosclient.New(nacosclient.Options{Servers: c.Addrs, Transport: c.Transport(t), Rand: start})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	s, err := nacos.NewSource(nacos.Options{Client: client})
+	s, err := nacos.NewSource(nacos.Options{Connection: nacos.Connection{Client: client}})
 	require.NoError(t, err)
 	return s
 }

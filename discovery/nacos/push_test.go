@@ -159,7 +159,7 @@ func TestPush_WhatCannotWorkIsAnErrorAtOnce(t *testing.T) {
 		"0.0.0.0":   {Enabled: true, AdvertiseIP: "0.0.0.0"},
 		"224.0.0.1": {Enabled: true, AdvertiseIP: "224.0.0.1"},
 	} {
-		_, err := nacos.NewSource(nacos.Options{Servers: []string{"127.0.0.1"}, Push: push})
+		_, err := nacos.NewSource(nacos.Options{Connection: nacos.Connection{Servers: []string{"127.0.0.1"}}, Push: push})
 		require.ErrorContains(t, err, name)
 	}
 }

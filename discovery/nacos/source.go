@@ -48,7 +48,7 @@ func NewSource(o Options) (*Source, error) {
 	if err := o.Push.validate(); err != nil {
 		return nil, fmt.Errorf("nacos source: %w", err)
 	}
-	client, own, err := o.connect()
+	client, own, err := o.Open(o.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("nacos source: %w", err)
 	}

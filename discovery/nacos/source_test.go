@@ -177,12 +177,12 @@ func TestCase18_CloseEndsFetchesAtASilentServer(t *testing.T) {
 func TestCase17_NewAndCloseLeaveNothing(t *testing.T) {
 	for _, push := range []nacos.Push{{}, {Enabled: true}} {
 		for range 100 {
-			s, err := nacos.NewSource(nacos.Options{Servers: []string{"127.0.0.1:1"}, Push: push})
+			s, err := nacos.NewSource(nacos.Options{Connection: nacos.Connection{Servers: []string{"127.0.0.1:1"}}, Push: push})
 			require.NoError(t, err)
 			_, err = s.Fetch(t.Context(), orders)
 			require.Error(t, err)
 			require.NoError(t, s.Close())
-			_, err = nacos.NewSource(nacos.Options{Servers: []string{"not a host"}, Push: push})
+			_, err = nacos.NewSource(nacos.Options{Connection: nacos.Connection{Servers: []string{"not a host"}}, Push: push})
 			require.ErrorContains(t, err, "not a host")
 		}
 	}
@@ -191,7 +191,7 @@ func TestCase17_NewAndCloseLeaveNothing(t *testing.T) {
 func TestModule(t *testing.T) {
 	var client *discovery.Client
 	app := fxtest.New(t, nacos.Module, discovery.Module,
-		fx.Supply(nacos.Options{Servers: []string{"127.0.0.1:1"}}),
+		fx.Supply(nacos.Options{Connection: nacos.Connection{Servers: []string{"127.0.0.1:1"}}}),
 		fx.Populate(&client))
 	app.RequireStart()
 	_, err := client.Snapshot(t.Context(), orders)
@@ -199,13 +199,13 @@ func TestModule(t *testing.T) {
 	require.NotErrorIs(t, err, context.DeadlineExceeded)
 	app.RequireStop()
 
-	broken := fx.New(fx.NopLogger, nacos.Module, discovery.Module, fx.Supply(nacos.Options{Servers: []string{"not a host"}}),
+	broken := fx.New(fx.NopLogger, nacos.Module, discovery.Module, fx.Supply(nacos.Options{Connection: nacos.Connection{Servers: []string{"not a host"}}}),
 		fx.Invoke(func(*discovery.Client) {}))
 	require.ErrorContains(t, broken.Err(), "not a host")
 }
 
 func ExampleNewSource() {
-	source, err := nacos.NewSource(nacos.Options{Servers: []string{"127.0.0.1:8848"}})
+	source, err := nacos.NewSource(nacos.Options{Connection: nacos.Connection{Servers: []string{"127.0.0.1:8848"}}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -51,7 +51,8 @@ func run(ctx context.Context, address string, out io.Writer) (err error) {
 
 	// The provider's side: who we are, and where to say so.
 	logger := slog.New(slog.NewTextHandler(out, nil))
-	backend, err := nacosregistry.New(nacosregistry.Options{Servers: []string{address}, Logger: logger})
+	connection := nacosregistry.Connection{Servers: []string{address}}
+	backend, err := nacosregistry.New(nacosregistry.Options{Connection: connection, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func run(ctx context.Context, address string, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, registration.Stop(context.WithoutCancel(ctx))) }()
 
 	// The consumer's side: a cached list, a balancer over it, a client by name.
-	source, err := nacosdiscovery.NewSource(nacosdiscovery.Options{Servers: []string{address}, Logger: logger})
+	source, err := nacosdiscovery.NewSource(nacosdiscovery.Options{Connection: connection, Logger: logger})
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func main() {
 }
 
 func run(ctx context.Context, registry, url string, out io.Writer) (err error) {
-	source, err := nacos.NewSource(nacos.Options{Servers: []string{registry}})
+	source, err := nacos.NewSource(nacos.Options{Connection: nacos.Connection{Servers: []string{registry}}})
 	if err != nil {
 		return err
 	}

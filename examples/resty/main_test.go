@@ -31,7 +31,7 @@ logging: { level: error }
 		fmt.Fprintf(w, "hello from %s", r.URL.Path)
 	}))
 	defer web.Close()
-	backend, err := nacos.New(nacos.Options{Servers: []string{app.Addr().String()}})
+	backend, err := nacos.New(nacos.Options{Connection: nacos.Connection{Servers: []string{app.Addr().String()}}})
 	require.NoError(t, err)
 	defer backend.Close()
 	address := netip.MustParseAddrPort(web.Listener.Addr().String())

@@ -114,7 +114,19 @@ func (c *Client) visit(ctx context.Context, r request, try func(context.Context,
 	if len(errs) == 1 {
 		return errs[0]
 	}
-	return fmt.Errorf("%s failed %d times: %w", r, len(errs), errors.Join(errs...))
+	return fmt.Errorf("%s failed %d times: %w", r, len(errs), errors.Join(distinct(errs)...))
+}
+
+// distinct leaves out what says the same as one before it: a lone server that is
+// asked again mostly answers as before.
+func distinct(errs []error) []error {
+	var kept []error
+	for _, err := range errs {
+		if !slices.ContainsFunc(kept, func(k error) bool { return k.Error() == err.Error() }) {
+			kept = append(kept, err)
+		}
+	}
+	return kept
 }
 
 // retryPause precedes the second request to a lone server, and doubles.
@@ -170,6 +182,21 @@ func statusOf(err error) int {
 		return e.Status
 	}
 	return 0
+}
+
+// statusesOf returns the statuses of all servers that an error is made of, each
+// once and sorted: where several are asked, the first one is a matter of chance.
+func statusesOf(err error) []int {
+	var all interface{ Unwrap() []error }
+	if !errors.As(err, &all) {
+		return []int{statusOf(err)}
+	}
+	var statuses []int
+	for _, e := range all.Unwrap() {
+		statuses = append(statuses, statusesOf(e)...)
+	}
+	slices.Sort(statuses)
+	return slices.Compact(statuses)
 }
 
 // send makes one request to one server. Its errors are [*Error].

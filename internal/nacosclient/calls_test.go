@@ -2,6 +2,7 @@ package nacosclient_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,4 +191,14 @@ func TestCase17_NewAndCloseLeaveNothing(t *testing.T) {
 		_, err = nacosclient.New(nacosclient.Options{Servers: []string{"bad entry"}})
 		require.Error(t, err)
 	}
+}
+
+func TestCR9_TheSameAnswerIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 1)
+		c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: http.StatusBadGateway, Body: "no gate"}))
+		err := newClient(t, c, nil).Register(t.Context(), registration())
+		require.ErrorContains(t, err, "failed 3 times")
+		require.Equal(t, 1, strings.Count(err.Error(), "no gate"))
+	})
 }

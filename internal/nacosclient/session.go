@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 )
@@ -15,6 +16,10 @@ const (
 	// loginPause is how long a failed login is not repeated, so that wrong
 	// credentials do not hammer the server.
 	loginPause = 5 * time.Second
+	// firstTellPause is how long logins that go on failing are not told of again,
+	// doubled each time up to longestTellPause.
+	firstTellPause   = time.Minute
+	longestTellPause = time.Hour
 	// defaultTokenLife applies when the server does not state one.
 	defaultTokenLife = 18000 * time.Second
 	// maxTokenLife keeps a life that is meant as "forever" in the range of time.
@@ -33,6 +38,11 @@ type session struct {
 	// quietUntil is when a failed login may be repeated.
 	quietUntil time.Time
 	err        error
+	// failures counts the logins that failed since the last one that did not. They
+	// are told of again at tellAt, and each time after a pause twice as long.
+	failures  int
+	tellAt    time.Time
+	tellPause time.Duration
 }
 
 func newSession(username, password string) *session {
@@ -60,16 +70,35 @@ func (s *session) quiet() bool {
 	return time.Now().Before(s.quietUntil)
 }
 
-func (s *session) accept(token string, life time.Duration) {
+// accept takes a new token and returns how many logins failed before.
+func (s *session) accept(token string, life time.Duration) (failures int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.token, s.renewAt, s.quietUntil, s.err = token, time.Now().Add(life*9/10), time.Time{}, nil
+	failures = s.failures
+	s.token, s.renewAt, s.quietUntil, s.err, s.failures = token, time.Now().Add(life*9/10), time.Time{}, nil, 0
+	return failures
 }
 
-func (s *session) refuse(err error) {
+// refuse notes a failed login, and returns how many failed in a row and whether
+// that is to be told now: when it is the first one, when it failed for another
+// reason than the one before, and else ever more rarely.
+func (s *session) refuse(err error) (failures int, tell bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.quietUntil, s.err = time.Now().Add(loginPause), err
+	now := time.Now()
+	another := s.failures == 0 || !slices.Equal(statusesOf(err), statusesOf(s.err))
+	s.failures++
+	s.quietUntil, s.err = now.Add(loginPause), err
+	switch {
+	case another:
+		s.tellPause = firstTellPause
+	case now.Before(s.tellAt):
+		return s.failures, false
+	default:
+		s.tellPause = min(2*s.tellPause, longestTellPause)
+	}
+	s.tellAt = now.Add(s.tellPause)
+	return s.failures, true
 }
 
 // token returns the token to send, after a login where it is due. When the login
@@ -127,8 +156,9 @@ func (c *Client) login(ctx context.Context, stale string) string {
 	if err != nil {
 		// A caller who gave up says nothing about the login.
 		if !errors.Is(ctx.Err(), context.Canceled) {
-			s.refuse(err)
-			c.logger.Warn("login to the registry failed", slog.Any("error", err))
+			if failures, tell := s.refuse(err); tell {
+				c.logger.Warn("login to the registry failed", slog.Int("failures", failures), slog.Any("error", err))
+			}
 		}
 		return stale
 	}
@@ -136,6 +166,8 @@ func (c *Client) login(ctx context.Context, stale string) string {
 	if reply.TokenTTL > 0 {
 		life = time.Duration(min(reply.TokenTTL, int64(maxTokenLife/time.Second))) * time.Second
 	}
-	s.accept(reply.AccessToken, life)
+	if failures := s.accept(reply.AccessToken, life); failures > 0 {
+		c.logger.Info("login to the registry works again", slog.Int("failures", failures))
+	}
 	return reply.AccessToken
 }

@@ -3,6 +3,8 @@ package nacosclient_test
 import (
 	"fmt"
 	"math"
+	"bytes"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -123,6 +125,39 @@ func TestCR10_LoginFailureIsVisible(t *testing.T) {
 		_, err = client.ServerStatus(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, client.LoginError())
+	})
+}
+
+func TestCR10_LoginsThatGoOnFailingAreToldOfEverMoreRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		c := testutil.NewCluster(t, 1)
+		c.Nodes[0].RequireLogin("nacos", "other", time.Hour)
+		client := newClient(t, c, func(o *nacosclient.Options) {
+			withLogin(o)
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		askFor := func(d time.Duration) {
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(6 * time.Second) {
+				_, _ = client.ServerStatus(t.Context())
+			}
+		}
+		const failed = `msg="login to the registry failed"`
+		askFor(59 * time.Second)
+		require.Equal(t, 1, strings.Count(log.String(), failed))
+		require.Contains(t, log.String(), "failures=1 ")
+		askFor(10*time.Minute - 59*time.Second)
+		require.Equal(t, 4, strings.Count(log.String(), failed), "after 0, 1, 3 and 7 minutes")
+
+		c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: http.StatusBadGateway}))
+		askFor(10 * time.Second)
+		require.Equal(t, 5, strings.Count(log.String(), failed), "another reason is news")
+
+		c.Nodes[0].SetFault(nil)
+		c.Nodes[0].RequireLogin("nacos", "s3cr&t", time.Hour)
+		askFor(12 * time.Second)
+		require.Equal(t, 5, strings.Count(log.String(), failed))
+		require.Equal(t, 1, strings.Count(log.String(), `msg="login to the registry works again"`))
 	})
 }
 

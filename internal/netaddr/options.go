@@ -144,6 +144,17 @@ func (o Options) compile() (rules, error) {
 	return c, errors.Join(problems...)
 }
 
+// CheckHost refuses what no registration may carry as its address: anything but
+// an IP literal, with or without brackets, that others can send to, or a host
+// name; both without port and scheme.
+func CheckHost(text string) error {
+	if strings.TrimSpace(text) != text {
+		return errors.New("has blanks around it")
+	}
+	_, err := parseHost(text)
+	return err
+}
+
 // parseHost accepts what a registration may carry as its address: an IP literal
 // or a host name. It refuses what looks like either with a port or a scheme.
 func parseHost(text string) (string, error) {

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -35,7 +37,7 @@ func New() *Registry {
 // its key as ID.
 func (r *Registry) Register(ctx context.Context, reg registry.Registration) error {
 	key := reg.Key()
-	return r.change(ctx, key, func(instances map[registry.Key]registry.Instance) (changed bool, err error) {
+	return r.change(ctx, "register", key, func(instances map[registry.Key]registry.Instance) (changed bool, err error) {
 		instances[key] = stored(reg, key)
 		return true, nil
 	})
@@ -44,7 +46,7 @@ func (r *Registry) Register(ctx context.Context, reg registry.Registration) erro
 // Update implements [registry.Updater].
 func (r *Registry) Update(ctx context.Context, reg registry.Registration) error {
 	key := reg.Key()
-	return r.change(ctx, key, func(instances map[registry.Key]registry.Instance) (changed bool, err error) {
+	return r.change(ctx, "update", key, func(instances map[registry.Key]registry.Instance) (changed bool, err error) {
 		if _, known := instances[key]; !known {
 			return false, registry.ErrNotFound
 		}
@@ -63,7 +65,7 @@ func stored(reg registry.Registration, key registry.Key) registry.Instance {
 // Deregister implements [registry.ServiceRegistry].
 func (r *Registry) Deregister(ctx context.Context, reg registry.Registration) error {
 	key := reg.Key()
-	return r.change(ctx, key, func(instances map[registry.Key]registry.Instance) (changed bool, err error) {
+	return r.change(ctx, "deregister", key, func(instances map[registry.Key]registry.Instance) (changed bool, err error) {
 		_, known := instances[key]
 		delete(instances, key)
 		return known, nil
@@ -76,7 +78,7 @@ func (r *Registry) SetStatus(ctx context.Context, reg registry.Registration, sta
 		return fmt.Errorf("%w: %q", registry.ErrUnknownStatus, status)
 	}
 	key := reg.Key()
-	return r.change(ctx, key, func(instances map[registry.Key]registry.Instance) (changed bool, err error) {
+	return r.change(ctx, "set status of", key, func(instances map[registry.Key]registry.Instance) (changed bool, err error) {
 		i, ok := instances[key]
 		if !ok {
 			return false, registry.ErrNotFound
@@ -89,19 +91,19 @@ func (r *Registry) SetStatus(ctx context.Context, reg registry.Registration, sta
 
 // Status implements [registry.ServiceRegistry].
 func (r *Registry) Status(ctx context.Context, reg registry.Registration) (registry.Status, error) {
+	key := reg.Key()
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return "", failed("status of", key, err)
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.closed {
-		return "", registry.ErrClosed
+		return "", failed("status of", key, registry.ErrClosed)
 	}
-	key := reg.Key()
 	i, ok := r.instances[key.Service][key]
 	switch {
 	case !ok:
-		return "", registry.ErrNotFound
+		return "", failed("status of", key, registry.ErrNotFound)
 	case i.Enabled:
 		return registry.StatusUp, nil
 	default:
@@ -164,13 +166,20 @@ func (r *Registry) OnChange(f func(registry.ServiceID)) {
 type mutation func(map[registry.Key]registry.Instance) (changed bool, err error)
 
 // change applies m to the service of the key and tells the listeners of a
-// change, outside the lock.
-func (r *Registry) change(ctx context.Context, key registry.Key, m mutation) error {
+// change, outside the lock. The error says what was attempted.
+func (r *Registry) change(ctx context.Context, what string, key registry.Key, m mutation) error {
 	listeners, err := r.apply(ctx, key.Service, m)
 	for _, listener := range listeners {
 		listener(key.Service)
 	}
-	return err
+	if err != nil {
+		return failed(what, key, err)
+	}
+	return nil
+}
+
+func failed(what string, key registry.Key, err error) error {
+	return fmt.Errorf("%s %s of %s: %w", what, net.JoinHostPort(key.IP, strconv.Itoa(key.Port)), key.Service, err)
 }
 
 // apply returns the listeners to tell.

@@ -91,7 +91,7 @@ func TestASharedClientOutlivesTheRegistry(t *testing.T) {
 		c := testutil.NewCluster(t, 1)
 		client, err := nacosclient.New(nacosclient.Options{Servers: c.Addrs, Transport: c.Transport(t)})
 		require.NoError(t, err)
-		r, err := nacos.New(nacos.Options{Client: client})
+		r, err := nacos.New(nacos.Options{Connection: nacos.Connection{Client: client}})
 		require.NoError(t, err)
 		require.NoError(t, r.Close())
 		_, err = client.ServerStatus(t.Context())
@@ -119,16 +119,16 @@ func TestCase17_NewAndCloseLeaveNothing(t *testing.T) {
 		})
 	}
 	for range 100 {
-		_, err := nacos.New(nacos.Options{Servers: []string{"not a host"}})
+		_, err := nacos.New(nacos.Options{Connection: nacos.Connection{Servers: []string{"not a host"}}})
 		require.ErrorContains(t, err, "not a host")
-		r, err := nacos.New(nacos.Options{Servers: []string{"127.0.0.1:1"}})
+		r, err := nacos.New(nacos.Options{Connection: nacos.Connection{Servers: []string{"127.0.0.1:1"}}})
 		require.NoError(t, err)
 		require.NoError(t, r.Close())
 	}
 }
 
 func ExampleNew() {
-	r, err := nacos.New(nacos.Options{Servers: []string{"127.0.0.1:8848"}})
+	r, err := nacos.New(nacos.Options{Connection: nacos.Connection{Servers: []string{"127.0.0.1:8848"}}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -40,7 +40,7 @@ func newRegistryOver(t *testing.T, c *testutil.Cluster, transport http.RoundTrip
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	o := nacos.Options{Client: client}
+	o := nacos.Options{Connection: nacos.Connection{Client: client}}
 	if change != nil {
 		change(&o)
 	}

@@ -17,7 +17,7 @@ func TestModule_ProvidesOneRegistryAndClosesIt(t *testing.T) {
 		contract registry.ServiceRegistry
 	)
 	app := fxtest.New(t, nacos.Module,
-		fx.Supply(nacos.Options{Servers: []string{"127.0.0.1:1"}}),
+		fx.Supply(nacos.Options{Connection: nacos.Connection{Servers: []string{"127.0.0.1:1"}}}),
 		fx.Populate(&concrete, &contract))
 	app.RequireStart()
 	require.Same(t, concrete, contract)
@@ -29,7 +29,7 @@ func TestModule_ProvidesOneRegistryAndClosesIt(t *testing.T) {
 }
 
 func TestModule_BadOptionsAreAnErrorOfTheGraph(t *testing.T) {
-	app := fx.New(fx.NopLogger, nacos.Module, fx.Supply(nacos.Options{Servers: []string{"not a host"}}),
+	app := fx.New(fx.NopLogger, nacos.Module, fx.Supply(nacos.Options{Connection: nacos.Connection{Servers: []string{"not a host"}}}),
 		fx.Invoke(func(registry.ServiceRegistry) {}))
 	require.ErrorContains(t, app.Err(), "not a host")
 }

@@ -59,7 +59,7 @@ func New(o Options) (*Registry, error) {
 			return nil, fmt.Errorf("nacos registry: watch interval %v is negative", watching)
 		}
 	}
-	client, own, err := o.connect()
+	client, own, err := o.Open(o.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("nacos registry: %w", err)
 	}
@@ -220,7 +220,7 @@ func (r *Registry) Status(_ context.Context, reg registry.Registration) (registr
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return "", registry.ErrClosed
+		return "", fmt.Errorf("status of %s: %w", describe(reg), registry.ErrClosed)
 	}
 	s := r.slots[key]
 	switch {

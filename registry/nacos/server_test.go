@@ -33,7 +33,7 @@ func watchedServer(t *testing.T, w nacos.Watch) (*nacos.Registry, *nacosclient.C
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	r, err := nacos.New(nacos.Options{Client: client, Watch: w})
+	r, err := nacos.New(nacos.Options{Connection: nacos.Connection{Client: client}, Watch: w})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r, client, server
@@ -76,7 +76,7 @@ func TestRegistry_SuiteAgainstTheFake(t *testing.T) {
 			})
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, client.Close()) })
-			r, err := nacos.New(nacos.Options{Client: client})
+			r, err := nacos.New(nacos.Options{Connection: nacos.Connection{Client: client}})
 			require.NoError(t, err)
 			return r
 		},

@@ -211,6 +211,6 @@ func TestUpdate_IsOneCallAndTheBeatsGoOn(t *testing.T) {
 }
 
 func TestOptions_NegativeWatchInterval(t *testing.T) {
-	_, err := nacos.New(nacos.Options{Servers: []string{"127.0.0.1"}, Watch: nacos.Watch{Enabled: true, Interval: -1}})
+	_, err := nacos.New(nacos.Options{Connection: nacos.Connection{Servers: []string{"127.0.0.1"}}, Watch: nacos.Watch{Enabled: true, Interval: -1}})
 	require.ErrorContains(t, err, "watch interval")
 }

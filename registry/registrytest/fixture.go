@@ -117,3 +117,10 @@ func carries(got, want map[string]string) bool {
 	}
 	return true
 }
+
+// fails demands an error that is of a kind and names the instance.
+func (f *fixture) fails(err, kind error, r registry.Registration) {
+	f.Helper()
+	require.ErrorIs(f, err, kind)
+	require.ErrorContains(f, err, r.Address())
+}

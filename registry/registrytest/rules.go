@@ -198,10 +198,10 @@ func statusUnknownWord(f *fixture) {
 }
 
 func statusNotFound(f *fixture) {
-	_, err := f.reg.Status(f.ctx, f.registration(1))
-	require.ErrorIs(f, err, registry.ErrNotFound)
-	err = f.reg.SetStatus(f.ctx, f.registration(1), registry.StatusDown)
-	require.ErrorIs(f, err, registry.ErrNotFound)
+	r := f.registration(1)
+	_, err := f.reg.Status(f.ctx, r)
+	f.fails(err, registry.ErrNotFound, r)
+	f.fails(f.reg.SetStatus(f.ctx, r, registry.StatusDown), registry.ErrNotFound, r)
 }
 
 func startsDisabled(f *fixture) {
@@ -255,7 +255,8 @@ func updateResets(f *fixture) {
 
 func updateNotFound(f *fixture) {
 	u := updater(f)
-	require.ErrorIs(f, u.Update(f.ctx, f.registration(1)), registry.ErrNotFound)
+	r := f.registration(1)
+	f.fails(u.Update(f.ctx, r), registry.ErrNotFound, r)
 	f.listedOnly()
 }
 
@@ -264,7 +265,7 @@ func doneContext(f *fixture) {
 	f.register(registered)
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
-	require.ErrorIs(f, f.reg.Register(ctx, r), context.Canceled)
+	f.fails(f.reg.Register(ctx, r), context.Canceled, r)
 	f.listedOnly(registered)
 	again := registered
 	again.Weight = 7
@@ -290,9 +291,9 @@ func closeFinal(f *fixture) {
 	require.NoError(f, f.reg.Close())
 	require.Less(f, time.Since(start), 2500*time.Millisecond, "Close is bounded by two seconds")
 
-	require.ErrorIs(f, f.reg.Register(f.ctx, r), registry.ErrClosed)
-	require.ErrorIs(f, f.reg.Deregister(f.ctx, r), registry.ErrClosed)
-	require.ErrorIs(f, f.reg.SetStatus(f.ctx, r, registry.StatusDown), registry.ErrClosed)
+	f.fails(f.reg.Register(f.ctx, r), registry.ErrClosed, r)
+	f.fails(f.reg.Deregister(f.ctx, r), registry.ErrClosed, r)
+	f.fails(f.reg.SetStatus(f.ctx, r, registry.StatusDown), registry.ErrClosed, r)
 	_, err := f.reg.Status(f.ctx, r)
-	require.ErrorIs(f, err, registry.ErrClosed)
+	f.fails(err, registry.ErrClosed, r)
 }

@@ -110,9 +110,9 @@ func New(o Options) (*API, error) {
 	}
 	return &API{
 		store: o.Store, switches: o.Switches, state: o.State, proposer: o.Proposer, push: o.Push,
-				switching: make(chan struct{}, 1),
+		switching: make(chan struct{}, 1),
 		walks:     newWalks(),
-		auth: o.Auth, authOn: o.AuthEnabled, node: o.Node, loading: o.Unready, limited: o.Limited, stopping: o.Stopping, shed: o.Shed, logger: o.Logger,
+		auth:      o.Auth, authOn: o.AuthEnabled, node: o.Node, loading: o.Unready, limited: o.Limited, stopping: o.Stopping, shed: o.Shed, logger: o.Logger,
 	}, nil
 }
 

@@ -122,8 +122,11 @@ func parseJSON(text string) (value, error) {
 			return v, nil
 		}
 	}
-	return value{}, errors.New(`must be a JSON text such as {"zone":"a"}`)
+	return value{}, errNoJSON
 }
+
+// errNoJSON says that one text was to hold a list or map and does not.
+var errNoJSON = errors.New(`must be a JSON text such as {"zone":"a"}`)
 
 // checkShape says when a list, a map or one value stands where another is
 // wanted.

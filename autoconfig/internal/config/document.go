@@ -19,6 +19,7 @@ type document struct {
 	other   map[string]value // the user's own, by uniform path, for placeholders
 	unknown []stray
 	moved   []stray // keys of another program
+	aliased []stray // those that are read as one of ours
 	spring  string  // where the spring: prefix was found
 	errs    []Problem
 	visited int // nodes, aliases followed
@@ -186,7 +187,7 @@ func (d *document) walk(path string, n *yaml.Node, depth int) {
 		}
 		d.keep(path, n, depth)
 	case n.Tag != "!!null":
-		d.errs = append(d.errs, Problem{Key: found.key, Value: n.Value, Origin: d.at(n), Reason: "is a value where a block of keys is expected"})
+		d.errs = append(d.errs, Problem{Key: found.key, Value: withoutSecrets(n.Value), Origin: d.at(n), Reason: "is a value where a block of keys is expected"})
 	}
 }
 
@@ -201,32 +202,43 @@ func (d *document) keep(path string, n *yaml.Node, depth int) {
 	}
 }
 
+// named is the value of a key that may be of another program, which is noted.
+func (d *document) named(n *node, written string, v value) value {
+	if !n.alias {
+		return v
+	}
+	d.aliased = append(d.aliased, stray{written, v.origin, n.leaf.key})
+	v.origin += ", as " + n.key
+	return n.inUnit(v)
+}
+
 // put stores the value of a known key.
 func (d *document) put(n *node, y *yaml.Node, depth int) {
-	v := d.value(y, depth)
+	v := d.named(n, n.key, d.value(y, depth))
+	key := n.leaf.key
 	switch {
 	case v.kind == kindNull:
 		return // as if the key were not there
 	case v.kind == kindMap && n.leaf.isMap():
-		old, ok := d.known[n.key]
+		old, ok := d.known[key]
 		if !ok {
-			d.known[n.key] = v
+			d.known[key] = v
 			return
 		}
 		for _, p := range v.pairs {
-			d.addPair(n.key, &old, p)
+			d.addPair(key, &old, p)
 		}
-		d.known[n.key] = old
+		d.known[key] = old
 		return
 	case v.kind == kindMap:
-		d.errs = append(d.errs, Problem{Key: n.key, Value: v.String(), Origin: v.origin, Reason: "is a block of keys where one value is expected"})
+		d.errs = append(d.errs, Problem{Key: key, Value: v.shown(), Origin: v.origin, Reason: "is a block of keys where one value is expected"})
 		return
 	}
-	if old, twice := d.known[n.key]; twice {
-		d.errs = append(d.errs, Problem{Key: n.key, Value: v.String(), Origin: v.origin, Reason: "is set twice, first at " + old.origin})
+	if old, twice := d.known[key]; twice {
+		d.errs = append(d.errs, Problem{Key: key, Value: v.shown(), Origin: v.origin, Reason: "is set twice, first at " + old.origin})
 		return
 	}
-	d.known[n.key] = v
+	d.known[key] = v
 }
 
 // putInMap stores a flat key that ends inside a map: metadata.zone: a.
@@ -236,13 +248,13 @@ func (d *document) putInMap(n *node, rest string, y *yaml.Node, depth int) {
 		m = value{kind: kindMap, origin: d.at(y)}
 	}
 	if m.kind != kindMap {
-		d.errs = append(d.errs, Problem{Key: n.key + "." + rest, Value: y.Value, Origin: d.at(y), Reason: "is set twice, first at " + m.origin})
+		d.errs = append(d.errs, Problem{Key: n.key + "." + rest, Value: withoutSecrets(y.Value), Origin: d.at(y), Reason: "is set twice, first at " + m.origin})
 		return
 	}
 	v := d.value(y, depth)
 	if name, key := n.entry(rest); n.leaf.isNested() && key != "" {
 		if old, twice := m.below(name + "." + key); twice {
-			d.errs = append(d.errs, Problem{Key: n.key + "." + rest, Value: v.String(), Origin: v.origin, Reason: "is set twice, first at " + old.origin})
+			d.errs = append(d.errs, Problem{Key: n.key + "." + rest, Value: v.shown(), Origin: v.origin, Reason: "is set twice, first at " + old.origin})
 			return
 		}
 		m.pairs = slices.Clone(m.pairs)
@@ -262,7 +274,7 @@ func (d *document) addPair(key string, m *value, p pair) {
 			return
 		}
 		if old.key == p.key {
-			d.errs = append(d.errs, Problem{Key: key + "." + p.key, Value: p.value.String(), Origin: p.value.origin, Reason: "is set twice, first at " + old.value.origin})
+			d.errs = append(d.errs, Problem{Key: key + "." + p.key, Value: p.value.shown(), Origin: p.value.origin, Reason: "is set twice, first at " + old.value.origin})
 			return
 		}
 	}

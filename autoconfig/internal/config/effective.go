@@ -31,19 +31,15 @@ func (c *Config) Effective() []Effective {
 
 // Text is the value as a document would hold it; secrets are masked.
 func (e Effective) Text() string {
-	return Masked(e.Key, valueOf(e.Value, "").String())
-}
-
-// Masked is the text of a key as it may be shown.
-func Masked(key, text string) string {
-	if text != "" && text != "{}" && Secret(key) {
+	text := valueOf(e.Value, "").shown()
+	if text != "" && text != "{}" && Secret(e.Key) {
 		return masked
 	}
 	return text
 }
 
 // Shown is the value for people and JSON: texts, numbers, lists and maps. What is
-// secret is masked, in maps by its key.
+// secret is masked, in maps by its key and in texts by what it looks like.
 func (e Effective) Shown() any { return shown(e.Key, reflect.ValueOf(e.Value)) }
 
 func shown(key string, v reflect.Value) any {
@@ -67,9 +63,11 @@ func shown(key string, v reflect.Value) any {
 		if err != nil {
 			return err.Error()
 		}
-		return string(b)
+		return withoutSecrets(string(b))
 	}
 	switch v.Kind() {
+	case reflect.String:
+		return withoutSecrets(v.String())
 	case reflect.Slice, reflect.Array:
 		list := make([]any, v.Len())
 		for i := range list {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -35,8 +36,19 @@ type Sources struct {
 	// each with our key for the same thing, "" when there is none. They get a
 	// warning wherever they stand.
 	Foreign map[string]string
+	// Aliases are keys of other programs that mean the same as one of ours, which
+	// they are read as.
+	Aliases map[string]Alias
 	// Validate has rules, by prefix, that take the place of a block's own method.
 	Validate map[string]func() error
+}
+
+// Alias says what a key of another program is read as.
+type Alias struct {
+	// Key is ours, in a block that is read.
+	Key string
+	// Unit is what a bare number stands for where that is not milliseconds, "s".
+	Unit string
 }
 
 // Compute finds out what a placeholder stands for.
@@ -118,6 +130,11 @@ func Load(s Sources, blocks ...Block) (*Config, error) {
 	for key, use := range s.Foreign {
 		c.schema.addForeign(key, use)
 	}
+	for _, key := range slices.Sorted(maps.Keys(s.Aliases)) {
+		if err := c.schema.addAlias(key, s.Aliases[key]); err != nil {
+			return nil, err
+		}
+	}
 	name, text, ignored, err := readSource(s)
 	if err != nil {
 		return nil, err
@@ -142,7 +159,7 @@ func Load(s Sources, blocks ...Block) (*Config, error) {
 func (c *Config) layer(s Sources) error {
 	for _, l := range c.schema.leaves {
 		c.viper.SetDefault(l.key, builtIn{l.fields[0]})
-		if err := c.viper.BindEnv(l.key, EnvName(l.key)); err != nil {
+		if err := c.viper.BindEnv(append([]string{l.key}, l.env()...)...); err != nil {
 			return err
 		}
 	}
@@ -173,7 +190,7 @@ func (c *Config) set(s Setting, origin string, store func(string, any)) {
 	found, rest := c.schema.find(key)
 	switch {
 	case found != nil && found.leaf != nil && rest == "":
-		store(found.key, v)
+		store(found.leaf.key, c.doc.named(found, s.Key, v))
 	case found != nil && found.leaf != nil:
 		m, _ := c.raw(found.leaf)
 		if m.kind == kindText { // an environment variable
@@ -192,7 +209,7 @@ func (c *Config) set(s Setting, origin string, store func(string, any)) {
 		}
 		store(found.key, m)
 	case found != nil && !found.foreign:
-		c.problems = append(c.problems, Problem{Key: s.Key, Value: v.String(), Origin: origin, Reason: "is a block of keys, not a key"})
+		c.problems = append(c.problems, Problem{Key: s.Key, Value: v.shown(), Origin: origin, Reason: "is a block of keys, not a key"})
 	case found != nil && found.moved:
 		c.doc.moved = append(c.doc.moved, stray{s.Key, origin, found.use})
 	default:
@@ -210,7 +227,7 @@ func (c *Config) raw(l *leaf) (v value, ok bool) {
 	case value:
 		return got, true
 	case string:
-		return value{text: got, origin: "environment variable " + EnvName(l.key)}, true
+		return l.fromEnv(got), true
 	case builtIn:
 		return valueOf(got.field.Interface(), ""), false
 	}
@@ -232,6 +249,11 @@ func (c *Config) decode() {
 			got, err := d.decode(v, field.Type())
 			switch {
 			case errors.Is(err, errUnset):
+			case errors.Is(err, errNoJSON):
+				if strings.ContainsAny(v.text, "{[\"'") {
+					v.text = masked // what of it is secret cannot be told
+				}
+				c.add(l.key, v, err.Error())
 			case err != nil:
 				c.add(l.key, v, err.Error())
 			default:
@@ -255,7 +277,7 @@ func (c *Config) expander(key string) *expander {
 		fold: func(name string) string {
 			name = strings.TrimPrefix(name, "spring.")
 			if n, rest := c.schema.find(name); n != nil && n.leaf != nil && rest == "" {
-				return n.key
+				return n.leaf.key
 			}
 			return uniformPath(name)
 		},
@@ -340,7 +362,7 @@ func (c *Config) Problem(key, reason string) {
 }
 
 func (c *Config) add(key string, v value, reason string) {
-	p := Problem{Key: key, Value: v.String(), Origin: v.origin, Reason: reason}
+	p := Problem{Key: key, Value: v.shown(), Origin: v.origin, Reason: reason}
 	if !slices.Contains(c.problems, p) {
 		c.problems = append(c.problems, p)
 	}
@@ -353,7 +375,7 @@ func (c *Config) Err() error {
 	}
 	problems := slices.Clone(c.problems)
 	for i, p := range problems {
-		if problems[i].Value = withoutLogins(p.Value); Secret(p.Key) {
+		if Secret(p.Key) {
 			problems[i].Value = masked
 		}
 	}

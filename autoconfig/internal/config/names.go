@@ -61,17 +61,3 @@ func kebab(name string) string {
 	}
 	return b.String()
 }
-
-// Secret reports whether the value of a key must never be shown. A name may be
-// spread over two blocks, as in token.secret.key. The headers that a
-// collector of traces asks for are credentials under any name.
-func Secret(key string) bool {
-	segments := strings.Split(key, ".")
-	last := uniform(strings.Join(segments[max(0, len(segments)-2):], ""))
-	for _, word := range []string{"password", "secret", "secretkey", "token", "tracingheaders"} {
-		if strings.HasSuffix(last, word) {
-			return true
-		}
-	}
-	return false
-}

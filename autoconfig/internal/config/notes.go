@@ -25,6 +25,9 @@ func (c *Config) note(fromCode bool, ignored []string) {
 	if c.doc.spring != "" {
 		c.Notes = append(c.Notes, Note{slog.LevelInfo, "keys below spring: are read as if the prefix were not there", []any{"at", c.doc.spring}})
 	}
+	for _, a := range c.doc.aliased {
+		c.Notes = append(c.Notes, Note{slog.LevelInfo, "configuration key of another program, it is read as ours", []any{"key", a.key, "at", a.origin, "as", a.use}})
+	}
 	for _, m := range c.doc.moved {
 		args := []any{"key", m.key, "at", m.origin}
 		if m.use != "" {

@@ -2,18 +2,8 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
-
-// masked stands in messages for a value that must not be shown.
-const masked = "******"
-
-// login is a user and a password in an address, to its last @.
-var login = regexp.MustCompile(`([a-zA-Z]+://)[^\s,]*@|[^\s,:/@]*:[^\s,]+@`)
-
-// withoutLogins is a value as messages may show it.
-func withoutLogins(text string) string { return login.ReplaceAllString(text, "${1}"+masked+"@") }
 
 // Problem is one mistake in the configuration.
 type Problem struct {

@@ -3,8 +3,10 @@ package config
 import (
 	"encoding"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -28,6 +30,8 @@ type node struct {
 	children map[string]*node
 	leaf     *leaf
 
+	alias   bool   // a key of another program for leaf, which is one of ours
+	unit    string // see [Alias]
 	foreign bool   // only there for keys of other programs below
 	moved   bool   // a key or block of another program that has no effect here
 	use     string // what to use in its place, "" when there is nothing
@@ -38,6 +42,8 @@ type leaf struct {
 	key    string
 	typ    reflect.Type
 	fields []reflect.Value // more than one when blocks share a key
+
+	aliases []*node // the keys of other programs for it
 }
 
 // isMap reports whether the names below the key are the user's own.
@@ -84,6 +90,56 @@ func (s *schema) addForeign(key, use string) {
 		return
 	}
 	n.moved, n.use = true, use
+}
+
+// addAlias names a key that users of another program bring along and that is read
+// as one of ours.
+func (s *schema) addAlias(key string, a Alias) error {
+	target, rest := s.find(a.Key)
+	if target == nil || target.leaf == nil || target.leaf.isMap() || rest != "" {
+		return fmt.Errorf("%s is to be read as %s, which is no key of one value or list", key, a.Key)
+	}
+	n := s.root
+	for name := range strings.SplitSeq(key, ".") {
+		_, known := n.children[uniform(name)]
+		n = n.child(name)
+		n.foreign = n.foreign || !known
+	}
+	n.leaf, n.alias, n.unit = target.leaf, true, a.Unit
+	n.leaf.aliases = append(n.leaf.aliases, n)
+	return nil
+}
+
+// env are the environment variables of a key, ours first.
+func (l *leaf) env() []string {
+	names := []string{EnvName(l.key)}
+	for _, n := range l.aliases {
+		names = append(names, EnvName(n.key))
+	}
+	return names
+}
+
+// fromEnv is the value that an environment variable gives the key.
+func (l *leaf) fromEnv(text string) value {
+	for i, name := range l.env() {
+		if got := os.Getenv(name); got != text {
+			continue
+		}
+		v := value{text: text, origin: "environment variable " + name}
+		if i > 0 {
+			v = l.aliases[i-1].inUnit(v)
+		}
+		return v
+	}
+	return value{text: text, origin: "environment"}
+}
+
+// inUnit writes the unit behind a bare number.
+func (n *node) inUnit(v value) value {
+	if _, err := strconv.ParseFloat(v.text, 64); n.unit != "" && v.kind == kindText && err == nil {
+		v.text += n.unit
+	}
+	return v
 }
 
 // descend returns the node of a canonical path, made when missing.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"slices"
@@ -67,27 +68,36 @@ func (v value) below(path string) (value, bool) {
 	return value{}, false
 }
 
-// String is the value as a message shows it.
-func (v value) String() string {
+// String is the value as one text.
+func (v value) String() string { return v.join(false) }
+
+// shown is the value as a message may show it.
+func (v value) shown() string { return v.join(true) }
+
+// join makes one text of a value, and hides what is secret in it.
+func (v value) join(hide bool) string {
 	switch v.kind {
 	case kindNull:
 		return ""
 	case kindList:
 		parts := make([]string, len(v.list))
 		for i, e := range v.list {
-			parts[i] = e.String()
+			parts[i] = e.join(hide)
 		}
 		return strings.Join(parts, ",")
 	case kindMap:
 		parts := make([]string, len(v.pairs))
 		for i, p := range v.pairs {
-			shown := p.value.String()
-			if Secret(p.key) {
-				shown = masked
+			text := p.value.join(hide)
+			if hide && text != "" && Secret(p.key) {
+				text = masked
 			}
-			parts[i] = p.key + ": " + shown
+			parts[i] = p.key + ": " + text
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	if hide {
+		return withoutSecrets(v.text)
 	}
 	return v.text
 }
@@ -113,6 +123,20 @@ func valueOf(x any, origin string) value {
 			v.pairs = append(v.pairs, pair{fmt.Sprint(iter.Key().Interface()), valueOf(iter.Value().Interface(), origin)})
 		}
 		slices.SortFunc(v.pairs, func(a, b pair) int { return strings.Compare(a.key, b.key) })
+	case reflect.Struct:
+		if text, ok := x.(encoding.TextMarshaler); ok {
+			b, err := text.MarshalText()
+			if err == nil {
+				v.text = string(b)
+				return v
+			}
+		}
+		v.kind = kindMap
+		for i := range rv.NumField() {
+			if f := rv.Type().Field(i); f.IsExported() {
+				v.pairs = append(v.pairs, pair{fieldName(f), valueOf(rv.Field(i).Interface(), origin)})
+			}
+		}
 	default:
 		v.text = fmt.Sprint(x)
 	}

@@ -138,7 +138,7 @@ const deregisterTimeout = 5 * time.Second
 
 // keepRegistered registers an instance and beats until ctx ends.
 func (c *cli) keepRegistered(ctx context.Context, client *adminclient.Client, k wire.ServiceKey, i adminclient.Instance) error {
-	keeper, err := nacos.New(nacos.Options{Client: client.Client, Logger: c.logger()})
+	keeper, err := nacos.New(nacos.Options{Connection: nacos.Connection{Client: client.Client}, Logger: c.logger()})
 	if err != nil {
 		return err
 	}

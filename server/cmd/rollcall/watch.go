@@ -56,7 +56,7 @@ something changes. Who can forge its address can forge that.`,
 }
 
 func (c *cli) watch(ctx context.Context, client *adminclient.Client, k wire.ServiceKey, interval time.Duration, push bool) error {
-	source, err := nacos.NewSource(nacos.Options{Client: client.Client, Logger: c.logger(), Push: nacos.Push{Enabled: push}})
+	source, err := nacos.NewSource(nacos.Options{Connection: nacos.Connection{Client: client.Client}, Logger: c.logger(), Push: nacos.Push{Enabled: push}})
 	if err != nil {
 		return err
 	}
