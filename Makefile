@@ -22,7 +22,8 @@ JAVA_DEPS   := test/java/target/.built
 # A foreign client mostly waits for a timeout: more tests at once than cores.
 INTEROP := --format testname -- -count=1 -parallel 8 -timeout 11m ./...
 
-# Tests that take minutes in full length; they mostly wait, so all run at once.
+# Tests that take minutes in full length. They mostly wait, so those of a package run
+# at once; one package after the other, since the loads want the machine.
 LONG := SB08|SB13|SB20|SB23|StaysRegistered|NotEvicted
 
 FUZZTIME  ?= 60s
@@ -92,8 +93,8 @@ soak-fleet: build ## the binary under the beats of a fleet for SOAKTIME (10m)
 	cd test && go run ./bench/soak -binary $(BIN)/rollcall -for $(SOAKTIME) $(SOAKFLAGS)
 
 .PHONY: soak-rows
-soak-rows: $(STAMP) client-deps ## tests that are shortened elsewhere, in full length (about 15m)
-	cd test && ROLLCALL_FULL_LENGTH=1 $(GOTESTSUM) --format standard-verbose -- -count=1 -parallel 32 -timeout 40m -run '$(LONG)' ./interop ./bench/soak
+soak-rows: $(STAMP) client-deps ## tests that are shortened elsewhere, in full length (16m)
+	cd test && ROLLCALL_FULL_LENGTH=1 $(GOTESTSUM) --format standard-verbose -- -count=1 -p 1 -parallel 32 -timeout 40m -run '$(LONG)' ./interop ./bench/soak
 
 .PHONY: bench
 bench: ## every benchmark matching BENCH, for BENCHTIME

@@ -1,10 +1,10 @@
 package nacosclient_test
 
 import (
-	"fmt"
-	"math"
 	"bytes"
+	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"strings"
 	"sync"

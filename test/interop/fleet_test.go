@@ -148,8 +148,10 @@ func TestFleet_AppsOfSpringOfNodeAndOfOursCallEachOther(t *testing.T) {
 		_, err := a.get("/status/DOWN")
 		require.NoError(t, err)
 		notCalled := func() error {
-			if stays.calls(a, answers[a])() == nil {
-				return fmt.Errorf("%s is still called", a.service)
+			for _, caller := range []*app{stays, orders, payments} {
+				if caller != a && caller.calls(a, answers[a])() == nil {
+					return fmt.Errorf("%s still calls %s", caller.service, a.service)
+				}
 			}
 			return nil
 		}
@@ -157,7 +159,7 @@ func TestFleet_AppsOfSpringOfNodeAndOfOursCallEachOther(t *testing.T) {
 		poll.While(t, 2*beatInterval, notCalled)
 		_, err = a.get("/status/UP")
 		require.NoError(t, err)
-		poll.Until(t, pollWithPush+slack, func() error { return callsFrom(stays) })
+		poll.Until(t, pollWithPush+slack, func() error { return callsFrom(stays, orders, payments) })
 	}
 
 	// One of two instances: nobody calls it in vain for longer than the news takes.

@@ -21,7 +21,8 @@ import (
 // HTTP and UDP.
 var goSDK = client{
 	name: "nacos-sdk-go", version: strings.TrimPrefix(constant.CLIENT_VERSION, "Nacos-Go-Client:v"),
-	note: "It sends updates and beats unescaped: a plus sign in metadata arrives as a space.",
+	note: "It sends updates and beats unescaped: a plus sign in metadata arrives as a space. " +
+		"It takes empty lists only where it is told to, as here.",
 }
 
 // How often a subscriber asks: about every ten seconds when the server has

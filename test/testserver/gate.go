@@ -18,6 +18,7 @@ type gate struct {
 
 	mu    sync.Mutex
 	shut  bool
+	ended bool
 	conns map[net.Conn]bool // open ones, and whether they lost something
 }
 
@@ -32,6 +33,9 @@ func newGate(t testing.TB, target string) *gate {
 	g.running.Go(g.accept)
 	t.Cleanup(func() {
 		listener.Close()
+		g.mu.Lock()
+		g.ended = true
+		g.mu.Unlock()
 		g.closeAll(func(bool) bool { return true })
 		g.running.Wait()
 	})
@@ -103,6 +107,9 @@ func (g *gate) track(conn net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.conns[conn] = false
+	if g.ended { // meanwhile, and closeAll did not see this one
+		conn.Close()
+	}
 }
 
 func (g *gate) forget(conn net.Conn) {

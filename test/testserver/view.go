@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"testing"
 	"time"
+
+	"github.com/rollcall-go/rollcall/test/internal/metrics"
 )
 
 // callTimeout bounds one request, so that a poll notices a server that hangs.
@@ -88,6 +90,15 @@ func Call(address, method, path string, params url.Values) (string, error) {
 		return "", fmt.Errorf("%s %s: status %d: %s", method, path, response.StatusCode, body)
 	}
 	return string(body), nil
+}
+
+// MetricsOn is the setting with which a server shows its metrics.
+const MetricsOn = "MANAGEMENT_ENDPOINTS_EXPOSURE=health,prometheus"
+
+// Metrics returns what a server with [MetricsOn] tells Prometheus; see
+// [metrics.Fetch].
+func (s *Server) Metrics() (map[string]float64, error) {
+	return metrics.Fetch(&http.Client{Timeout: callTimeout}, "http://"+s.Addr()+"/nacos/actuator/prometheus")
 }
 
 // Switch changes one of the server's switches, such as pushEnabled.

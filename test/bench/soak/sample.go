@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -92,11 +93,17 @@ func look(s *server, f *fleet) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
+	wrong := int64(0)
+	for series, value := range m {
+		if strings.HasPrefix(series, "http_server_requests_seconds_count{") && strings.Contains(series, `status="5`) {
+			wrong += int64(value)
+		}
+	}
 	p, err := s.process()
 	return sample{
 		process: p, goroutines: m["go_goroutines"], heap: m["go_memstats_heap_inuse_bytes"], p99: f.latency.take(),
 		lists: f.lists.Load(), failures: f.failures.Load(),
-		wrong5xx: max(f.serverErrors.Load(), int64(m["5xx"])), forgotten: f.forgotten.Load(),
+		wrong5xx: max(f.serverErrors.Load(), wrong), forgotten: f.forgotten.Load(),
 		unhealthy: f.unhealthy.Load(), missing: f.missing.Load(),
 		flips: m["rollcall_naming_health_flips_total"], expiries: m["rollcall_naming_expiries_total"],
 		frozen:  m["rollcall_naming_lease_clock_frozen_seconds_total"],

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/rollcall-go/rollcall/test/internal/metrics"
 )
 
 // server is the process under load.
@@ -156,32 +158,7 @@ func (s *server) process() (process, error) {
 	return p, nil
 }
 
-// metrics reads the server's own, each series by itself and summed over its labels.
+// metrics reads the server's own; see [metrics.Fetch].
 func (s *server) metrics() (map[string]float64, error) {
-	resp, err := s.client.Get(s.url + "/actuator/prometheus")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	sums := make(map[string]float64)
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		line := lines.Text()
-		at := strings.LastIndexByte(line, ' ')
-		if strings.HasPrefix(line, "#") || at < 0 {
-			continue
-		}
-		value, err := strconv.ParseFloat(line[at+1:], 64)
-		if err != nil {
-			continue
-		}
-		name, labels, labelled := strings.Cut(line[:at], "{")
-		sums[name] += value
-		if labelled {
-			sums[line[:at]] = value
-		}
-		if name == "http_server_requests_seconds_count" && strings.Contains(labels, `status="5`) {
-			sums["5xx"] += value
-		}
-	}
-	return sums, nil
+	return metrics.Fetch(s.client, s.url+"/actuator/prometheus")
 }
