@@ -7,21 +7,27 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rollcall-go/rollcall/discovery"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
 // state is what the balancer keeps about one service.
 type state struct {
-	balancer *LoadBalancer
-	id       registry.ServiceID
-
+	// What each choice needs stands together; see LoadBalancer.
 	view atomic.Pointer[view]
+	// list reads the service's list.
+	list *discovery.Reader
 	// version moves when the view is old for another reason than its list: a probe
 	// or an ejection.
 	version atomic.Uint64
 	// used says that someone chose since the last sweep, called since the last
 	// round of probes.
 	used, called atomic.Bool
+	// named says that a URL may name the service; see isServiceName.
+	named    bool
+	balancer *LoadBalancer
+	id       registry.ServiceID
+
 	// last is what same-instance-preference prefers.
 	last   atomic.Pointer[endpoint]
 	budget budget
@@ -51,6 +57,7 @@ func (s *state) adopt(known []*registry.Instance, into []*endpoint, now int64) {
 				e.joined = now
 			}
 		}
+		e.secure.Store(i.Secure())
 		next[key], into[n] = e, e
 	}
 	for key, e := range s.endpoints {
@@ -61,6 +68,13 @@ func (s *state) adopt(known []*registry.Instance, into []*endpoint, now int64) {
 	s.endpoints = next
 	if len(known) == 0 {
 		s.endpoints = nil // whoever comes next is the first again
+	}
+}
+
+// touch says that the service is in use.
+func (s *state) touch() {
+	if !s.used.Load() {
+		s.used.Store(true)
 	}
 }
 
@@ -138,8 +152,8 @@ func (t *states) all() iter.Seq[*state] {
 // get returns the state of a service; nil when there is none yet.
 func (t *states) get(id registry.ServiceID) *state {
 	s := t.current.Load().get(id)
-	if s != nil && !s.used.Load() {
-		s.used.Store(true)
+	if s != nil {
+		s.touch()
 	}
 	return s
 }
@@ -171,7 +185,7 @@ func (t *states) addLocked(id registry.ServiceID, l *LoadBalancer, vouched bool)
 		swept = append(swept, t.remove(func(s *state) bool { return s.known && !s.used.Swap(false) })...)
 		t.sweepAt = t.count - t.unknown + sweepEvery
 	}
-	s := &state{balancer: l, id: id}
+	s := &state{balancer: l, id: id, list: l.discovery.Reader(id), named: isServiceName(id.Name)}
 	s.used.Store(true)
 	s.asked.Store(now)
 	s.budget.init()
