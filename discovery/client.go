@@ -120,12 +120,6 @@ func (c *Client) ID(name string) registry.ServiceID {
 // name is ever completed from two.
 type scope struct{ namespace, group string }
 
-// Defaults returns the namespace and group in which plain names are looked up.
-func (c *Client) Defaults() (namespace, group string) {
-	in := c.defaults.Load()
-	return in.namespace, in.group
-}
-
 // SetDefaults replaces Options.Namespace and Options.Group for every name that is
 // completed from now on, by [Client.ID] and [Client.Services]; "" are the defaults
 // of package registry. An id that was made before keeps its meaning, and so do
@@ -144,24 +138,31 @@ func (c *Client) SetDefaults(namespace, group string) {
 // Close it returns [ErrClosed].
 func (c *Client) Snapshot(ctx context.Context, id registry.ServiceID) (*Snapshot, error) {
 	id = id.Normalize()
-	s := (*c.entries.Load())[id].read()
+	s := c.cached(id)
+	var err error
 	if s == nil {
-		var err error
-		if s, err = c.first(ctx, id); err != nil {
-			return nil, fmt.Errorf("discover %s: %w", id, err)
-		}
+		s, err = c.first(ctx, id)
 	}
-	return c.allow(s)
-}
-
-// allow returns a list that a caller may have.
-func (c *Client) allow(s *Snapshot) (*Snapshot, error) {
-	if s.Stale() {
-		if err := c.tolerate(s); err != nil {
-			return nil, fmt.Errorf("discover %s: %w", s.Service, err)
-		}
+	if err == nil && s.Stale() {
+		err = c.tolerate(s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("discover %s: %w", id, err)
 	}
 	return s, nil
+}
+
+// cached returns what is known already, without a lock; nil when that is nothing.
+func (c *Client) cached(id registry.ServiceID) *Snapshot {
+	e := (*c.entries.Load())[id]
+	if e == nil {
+		return nil
+	}
+	s := e.current.Load()
+	if s != nil {
+		e.touch()
+	}
+	return s
 }
 
 // first waits for the first snapshot of a service.
@@ -265,9 +266,7 @@ func (c *Client) Close() error {
 func (c *Client) close() error {
 	c.mu.Lock()
 	c.closed = true
-	for _, e := range *c.entries.Swap(&map[registry.ServiceID]*entry{}) {
-		e.gone.Store(true)
-	}
+	c.entries.Store(&map[registry.ServiceID]*entry{})
 	c.mu.Unlock()
 	c.cancel()
 	c.metrics.unregister()
@@ -351,7 +350,6 @@ func (c *Client) entry(id registry.ServiceID) (*entry, error) {
 // drop forgets an entry that nobody uses. Its lock is held.
 func (c *Client) drop(e *entry) {
 	e.dropped = true
-	e.gone.Store(true)
 	c.polls.remove(e)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,9 +21,6 @@ type entry struct {
 	// used says that someone asked since the last look at it. A flag instead of a
 	// time, so that reading costs neither a clock nor a contended store.
 	used atomic.Bool
-	// gone says to whoever holds the entry without a lock that it is no longer the
-	// client's.
-	gone atomic.Bool
 
 	mu            sync.Mutex
 	subscriptions map[*Subscription]struct{}
@@ -81,19 +78,6 @@ type flight struct {
 
 func newEntry(id registry.ServiceID) *entry {
 	return &entry{id: id, subscriptions: make(map[*Subscription]struct{}), index: notPlanned, fresh: true}
-}
-
-// read returns what is known already, without a lock; nil when that is nothing, or
-// when there is no entry.
-func (e *entry) read() *Snapshot {
-	if e == nil || e.gone.Load() {
-		return nil
-	}
-	s := e.current.Load()
-	if s != nil {
-		e.touch()
-	}
-	return s
 }
 
 func (e *entry) touch() {

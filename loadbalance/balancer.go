@@ -73,17 +73,7 @@ type Options struct {
 // of its own but for the probes of the stage health-check. All methods are safe
 // for concurrent use.
 type LoadBalancer struct {
-	// What each choice needs stands together: between two calls, others have used
-	// the processor's caches.
-	discovery *discovery.Client
-	config    atomic.Pointer[config]
-	services  states
-	closed    atomic.Bool
-	// configured says that properties were given, so that they decide what
-	// [TransportOptions] would otherwise.
-	configured atomic.Bool
-	requests   sync.Pool // of *Request
-
+	discovery  *discovery.Client
 	policy     Policy // nil: by configuration
 	filters    []Filter
 	custom     []Stage
@@ -96,7 +86,15 @@ type LoadBalancer struct {
 	stats      *statistics
 	probes     chan struct{} // one place for each probe under way
 
+	config atomic.Pointer[config]
+	// configured says that properties were given, so that they decide what
+	// [TransportOptions] would otherwise.
+	configured    atomic.Bool
 	reconfiguring sync.Mutex
+
+	closed   atomic.Bool
+	services states
+	requests sync.Pool // of *Request
 
 	// life ends with the balancer. mu orders starting and closing.
 	life   context.Context
@@ -163,8 +161,7 @@ func (l *LoadBalancer) load(ctx context.Context, names []string) {
 	var wg sync.WaitGroup
 	for _, name := range names {
 		wg.Go(func() {
-			id := l.ID(name).Normalize()
-			if _, _, err := l.look(ctx, l.services.get(id), id); err != nil {
+			if _, _, err := l.look(ctx, l.ID(name).Normalize()); err != nil {
 				l.log.Warn("service not loaded eagerly, its first call will try again",
 					slog.String("service", name), slog.Any("error", err))
 			}

@@ -22,7 +22,7 @@ func (l *LoadBalancer) Candidates(ctx context.Context, id registry.ServiceID) ([
 		return nil, ErrClosed
 	}
 	id = id.Normalize()
-	v, snapshot, err := l.look(ctx, l.services.get(id), id)
+	v, snapshot, err := l.look(ctx, id)
 	if err != nil {
 		if snapshot == nil {
 			return nil, l.noList(ctx, id, err)

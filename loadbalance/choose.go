@@ -23,7 +23,7 @@ import (
 func (l *LoadBalancer) Choose(ctx context.Context, id registry.ServiceID, tried ...*registry.Instance) (Result, error) {
 	r := l.requests.Get().(*Request)
 	r.Context, r.Service, r.Tried = ctx, id.Normalize(), tried
-	return l.choose(l.services.get(r.Service), r)
+	return l.choose(r)
 }
 
 // ChooseFor is [LoadBalancer.Choose] for a call of which more is known than its
@@ -33,12 +33,11 @@ func (l *LoadBalancer) ChooseFor(ctx context.Context, r Request) (Result, error)
 	pooled := l.requests.Get().(*Request)
 	*pooled = r
 	pooled.Context, pooled.Service = ctx, r.Service.Normalize()
-	return l.choose(l.services.get(pooled.Service), pooled)
+	return l.choose(pooled)
 }
 
-// choose takes a request of the pool and gives it back; s is the state of its
-// service, nil when there is none yet.
-func (l *LoadBalancer) choose(s *state, r *Request) (result Result, err error) {
+// choose takes a request of the pool and gives it back.
+func (l *LoadBalancer) choose(r *Request) (result Result, err error) {
 	if l.closed.Load() {
 		l.giveBack(r)
 		return Result{}, ErrClosed
@@ -47,7 +46,7 @@ func (l *LoadBalancer) choose(s *state, r *Request) (result Result, err error) {
 	if lifecycles := l.config.Load().lifecycles; len(lifecycles) > 0 {
 		w = newWatch(lifecycles, *r)
 	}
-	v, snapshot, err := l.look(r.Context, s, r.Service)
+	v, snapshot, err := l.look(r.Context, r.Service)
 	if err == nil {
 		if !v.settings.avoidTried {
 			r.Tried = nil
@@ -117,14 +116,14 @@ func (set *settings) begin(r *Result) {
 	r.Done = e.done
 }
 
-// look returns the newest list of a service and its view; s is its state, nil when
-// there is none yet. The list may be newer than the one that the view was built
-// for, with the same content.
-func (l *LoadBalancer) look(ctx context.Context, s *state, id registry.ServiceID) (*view, *discovery.Snapshot, error) {
+// look returns the newest list and its view. The list may be newer than the one
+// that the view was built for, with the same content.
+func (l *LoadBalancer) look(ctx context.Context, id registry.ServiceID) (*view, *discovery.Snapshot, error) {
+	s := l.services.get(id)
 	if s == nil || s.view.Load() == nil {
 		return l.first(ctx, id)
 	}
-	snapshot, err := s.list.Snapshot(ctx)
+	snapshot, err := l.discovery.Snapshot(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -175,14 +174,14 @@ var (
 // notice that it is new.
 func (l *LoadBalancer) rebuild(ctx context.Context, s *state) (*view, *discovery.Snapshot, error) {
 	// The first list is waited for without the lock.
-	if _, err := s.list.Snapshot(ctx); err != nil {
+	if _, err := l.discovery.Snapshot(ctx, s.id); err != nil {
 		return nil, nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Asked again under the lock, so that a slow caller cannot bring back an
 	// older list.
-	snapshot, err := s.list.Snapshot(ctx)
+	snapshot, err := l.discovery.Snapshot(ctx, s.id)
 	if err != nil {
 		return nil, nil, err
 	}

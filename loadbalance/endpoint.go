@@ -14,9 +14,8 @@ import (
 type endpoint struct {
 	Load
 	state *state
-	// host is what a URL to the instance holds, secure that its scheme is https.
-	host   string
-	secure atomic.Bool
+	// host is what a URL to the instance holds.
+	host string
 	// id is what names the instance to others: the registry's id, or its address.
 	id     string
 	ip     string

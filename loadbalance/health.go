@@ -177,7 +177,7 @@ func (c *checker) work(ctx context.Context) {
 			return
 		case <-refetch:
 			// The list of a service that nobody calls is worked out here.
-			_, _, _ = c.state.balancer.look(ctx, c.state, c.state.id) // an outage leaves the old one
+			_, _, _ = c.state.balancer.look(ctx, c.state.id) // an outage leaves the old one
 			continue
 		case <-c.wake:
 			// Who joined is probed at once, the others at their time.

@@ -24,58 +24,28 @@ const (
 //
 // A group other than the client's is written as Nacos writes it,
 // "lb://GROUP@@name/path", which net/url reads as user information.
-func (l *LoadBalancer) target(u *url.URL) (t callee, ok bool, err error) {
-	if u.Scheme != schemeHTTP && u.Scheme != schemeHTTPS && u.Scheme != schemeLB {
-		return t, false, nil
-	}
-	if u.Scheme != schemeLB {
-		if only := l.config.Load().balanced; only != nil && !only[strings.ToLower(u.Host)] {
-			return t, false, nil
+func (l *LoadBalancer) target(u *url.URL) (registry.ServiceID, bool, error) {
+	switch u.Scheme {
+	case schemeLB:
+		if u.Port() != "" || !isServiceName(u.Host) {
+			return registry.ServiceID{}, false, fmt.Errorf("%s://%s does not name a service", schemeLB, u.Host)
 		}
-	}
-	if u.User == nil {
-		if s := l.called(u.Host); s != nil {
-			return callee{s.id, s}, true, nil
+	case schemeHTTP, schemeHTTPS:
+		if only := l.config.Load().balanced; !isServiceName(u.Host) || only != nil && !only[strings.ToLower(u.Host)] {
+			return registry.ServiceID{}, false, nil
 		}
+	default:
+		return registry.ServiceID{}, false, nil
 	}
-	switch {
-	case isServiceName(u.Host):
-		t.id = l.ID(u.Host).Normalize()
-		if group, ok := groupOf(u.User); ok {
-			t.id.Group = group
-		}
-		t.state = l.services.get(t.id)
-		return t, true, nil
-	case u.Scheme == schemeLB:
-		return t, false, fmt.Errorf("%s://%s does not name a service", schemeLB, u.Host)
+	id := l.ID(u.Host)
+	if group, ok := groupOf(u.User); ok {
+		id.Group = group
 	}
-	return t, false, nil
-}
-
-// called returns the state of a service that a host names and that was called
-// before, so that its name need not be looked at again; else nil.
-func (l *LoadBalancer) called(host string) *state {
-	for _, s := range (*l.services.current.Load())[host] {
-		if !s.named {
-			continue
-		}
-		if namespace, group := l.discovery.Defaults(); s.id.Namespace == namespace && s.id.Group == group {
-			s.touch()
-			return s
-		}
-	}
-	return nil
-}
-
-// callee is whom a URL calls.
-type callee struct {
-	id registry.ServiceID
-	// state is the service's; nil when it was never called.
-	state *state
+	return id, true, nil
 }
 
 func isServiceName(host string) bool {
-	if host == "" || strings.EqualFold(host, "localhost") || strings.ContainsAny(host, ":[") {
+	if host == "" || host == "localhost" || strings.ContainsAny(host, ":[") {
 		return false
 	}
 	if strings.Trim(host, "0123456789.") != "" {
@@ -105,17 +75,16 @@ func address(original *http.Request, chosen Result, preserveHost bool) *http.Req
 	}{*original, *original.URL} // in one piece, since every call makes one
 	out, u := &copies.Request, &copies.URL
 	out.URL = u
-	secure := false
-	if e := chosen.endpoint; e != nil {
-		u.Host, secure = e.host, e.secure.Load()
-	} else {
-		u.Host, secure = hostOf(chosen.Instance), chosen.Instance.Secure()
-	}
 	switch {
-	case secure:
+	case chosen.Instance.Secure():
 		u.Scheme = schemeHTTPS
 	case u.Scheme == schemeLB:
 		u.Scheme = schemeHTTP
+	}
+	if chosen.endpoint != nil {
+		u.Host = chosen.endpoint.host
+	} else {
+		u.Host = hostOf(chosen.Instance)
 	}
 	if _, ok := groupOf(u.User); ok {
 		dropGroup(out)

@@ -55,12 +55,12 @@ type TransportOptions struct {
 // D-R7), or when the properties say more. No call is repeated once a response was
 // handed out, or when its context has ended, and bodies are never buffered.
 type Transport struct {
-	balancer *LoadBalancer
-	// base makes the connections; nil: one of bases, by the service's settings.
-	base         http.RoundTripper
+	balancer     *LoadBalancer
 	transformers []Transformer
 	options      callSettings // for a balancer without properties
 
+	// base makes the connections; nil: one of bases, by the service's settings.
+	base  http.RoundTripper
 	bases sync.Map // of BaseTransportOptions to *http.Transport
 }
 
@@ -117,7 +117,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL == nil {
 		return t.baseFor(t.options.http).RoundTrip(req) // which has the error for it
 	}
-	to, balanced, err := t.balancer.target(req.URL)
+	id, balanced, err := t.balancer.target(req.URL)
 	switch {
 	case err != nil:
 		closeBody(req)
@@ -125,17 +125,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case !balanced:
 		return t.baseFor(t.direct()).RoundTrip(req)
 	}
-	r := t.balancer.requests.Get().(*Request)
-	r.Context, r.Service, r.Method, r.Header, r.URL = req.Context(), to.id, req.Method, req.Header, req.URL
-	chosen, err := t.balancer.choose(to.state, r)
+	chosen, err := t.balancer.ChooseFor(req.Context(), Request{Service: id, Method: req.Method, Header: req.Header, URL: req.URL})
 	if err != nil {
 		closeBody(req)
 		return nil, err
 	}
-	if to.state == nil {
-		to.state = t.balancer.services.get(to.id)
-	}
-	return t.call(req, to, chosen)
+	return t.call(req, id, chosen)
 }
 
 // direct returns the common settings of connections.
@@ -147,8 +142,9 @@ func (t *Transport) direct() BaseTransportOptions {
 }
 
 // call makes the attempts, from the first chosen instance on.
-func (t *Transport) call(req *http.Request, to callee, chosen Result) (*http.Response, error) {
-	set, id, s := t.settings(chosen), to.id, to.state
+func (t *Transport) call(req *http.Request, id registry.ServiceID, chosen Result) (*http.Response, error) {
+	set := t.settings(chosen)
+	s := t.balancer.services.get(id.Normalize())
 	if s != nil && set.retry.enabled {
 		s.budget.earn(set.retry.budget)
 	}

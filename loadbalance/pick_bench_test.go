@@ -32,7 +32,7 @@ func BenchmarkViewPick(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	v, _, err := l.look(context.Background(), nil, id)
+	v, _, err := l.look(context.Background(), id)
 	if err != nil {
 		b.Fatal(err)
 	}

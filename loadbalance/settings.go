@@ -13,12 +13,12 @@ import (
 // config is what all services share of one configuration. It is replaced as a
 // whole.
 type config struct {
+	properties Properties
+	place      place
 	lifecycles []Lifecycle
 	balanced   map[string]bool // hosts; nil when all are that name a service
-	place      place
 	// connections are for calls that go to no service.
 	connections BaseTransportOptions
-	properties  Properties
 }
 
 // place is where the caller is.
@@ -28,7 +28,11 @@ func placeOf(cluster, zone string) place { return place{cluster, cmp.Or(zone, cl
 
 // settings is a configuration as it counts for one service.
 type settings struct {
-	config *config
+	config     *config
+	properties Properties
+	chain      []string
+	stages     []Stage // without the first, usable
+	policy     Policy
 	// foreign says that the policy's results do not carry endpoints.
 	foreign bool
 	// tracked says that somebody needs to know which calls are under way.
@@ -41,12 +45,6 @@ type settings struct {
 	sameInstance bool
 	avoidTried   bool
 	call         callSettings
-
-	// What follows is for working out a view.
-	properties Properties
-	chain      []string
-	stages     []Stage // without the first, usable
-	policy     Policy
 }
 
 // compile works out a configuration for a service.

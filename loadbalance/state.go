@@ -7,27 +7,21 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rollcall-go/rollcall/discovery"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
 // state is what the balancer keeps about one service.
 type state struct {
-	// What each choice needs stands together; see LoadBalancer.
+	balancer *LoadBalancer
+	id       registry.ServiceID
+
 	view atomic.Pointer[view]
-	// list reads the service's list.
-	list *discovery.Reader
 	// version moves when the view is old for another reason than its list: a probe
 	// or an ejection.
 	version atomic.Uint64
 	// used says that someone chose since the last sweep, called since the last
 	// round of probes.
 	used, called atomic.Bool
-	// named says that a URL may name the service; see isServiceName.
-	named    bool
-	balancer *LoadBalancer
-	id       registry.ServiceID
-
 	// last is what same-instance-preference prefers.
 	last   atomic.Pointer[endpoint]
 	budget budget
@@ -57,7 +51,6 @@ func (s *state) adopt(known []*registry.Instance, into []*endpoint, now int64) {
 				e.joined = now
 			}
 		}
-		e.secure.Store(i.Secure())
 		next[key], into[n] = e, e
 	}
 	for key, e := range s.endpoints {
@@ -68,13 +61,6 @@ func (s *state) adopt(known []*registry.Instance, into []*endpoint, now int64) {
 	s.endpoints = next
 	if len(known) == 0 {
 		s.endpoints = nil // whoever comes next is the first again
-	}
-}
-
-// touch says that the service is in use.
-func (s *state) touch() {
-	if !s.used.Load() {
-		s.used.Store(true)
 	}
 }
 
@@ -152,8 +138,8 @@ func (t *states) all() iter.Seq[*state] {
 // get returns the state of a service; nil when there is none yet.
 func (t *states) get(id registry.ServiceID) *state {
 	s := t.current.Load().get(id)
-	if s != nil {
-		s.touch()
+	if s != nil && !s.used.Load() {
+		s.used.Store(true)
 	}
 	return s
 }
@@ -185,7 +171,7 @@ func (t *states) addLocked(id registry.ServiceID, l *LoadBalancer, vouched bool)
 		swept = append(swept, t.remove(func(s *state) bool { return s.known && !s.used.Swap(false) })...)
 		t.sweepAt = t.count - t.unknown + sweepEvery
 	}
-	s := &state{balancer: l, id: id, list: l.discovery.Reader(id), named: isServiceName(id.Name)}
+	s := &state{balancer: l, id: id}
 	s.used.Store(true)
 	s.asked.Store(now)
 	s.budget.init()

@@ -23,9 +23,9 @@ type view struct {
 	// until is when time alone makes the view old (the end of an ejection, a step
 	// of a warm-up), by the balancer's clock; 0 when it does not.
 	until int64
-	root  *node
 	// usable are the candidates that the first stage left.
 	usable stock
+	root   *node
 	// endpoints finds what the results of foreign policies do not carry; nil for
 	// the own ones.
 	endpoints map[*registry.Instance]*endpoint

@@ -63,7 +63,7 @@ func isServiceName(text string) bool {
 	if !grouped {
 		group, name = registry.DefaultGroup, text
 	}
-	if _, err := netip.ParseAddr(name); err == nil || strings.EqualFold(name, "localhost") {
+	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" {
 		return false // is a machine
 	}
 	return isWord(group) && isWord(name)
