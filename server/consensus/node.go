@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,7 +157,11 @@ func (n *Node) ready(ctx context.Context) error {
 				continue
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("wait for consensus: %w", errors.Join(n.Status().Waiting, n.err(), context.Cause(ctx)))
+			err := context.Cause(ctx)
+			if cause := cmp.Or(n.err(), n.waiting()); cause != nil {
+				err = fmt.Errorf("%w: %w", err, cause)
+			}
+			return fmt.Errorf("wait for consensus: %w", err)
 		}
 		err := n.Barrier(ctx)
 		if failure := n.err(); failure != nil {
@@ -208,13 +213,21 @@ func (n *Node) Status() Status {
 	s := Status{
 		Node: n.id, Leader: string(leader), State: n.raft.State().String(),
 		Term: n.raft.CurrentTerm(), LastIndex: n.raft.LastIndex(), AppliedIndex: n.raft.AppliedIndex(),
-		Err: n.err(),
+		Err: n.err(), Waiting: n.waiting(),
 	}
 	if n.disk != nil {
-		s.LogBytes, s.Waiting = n.disk.log.bytes.Load(), n.disk.waiting()
+		s.LogBytes = n.disk.log.bytes.Load()
 		s.SnapshotIndex, s.SnapshotBytes = n.disk.snapshots.index.Load(), n.disk.snapshots.bytes.Load()
 	}
 	return s
+}
+
+// waiting is why nothing can be written at the moment.
+func (n *Node) waiting() error {
+	if n.disk == nil {
+		return nil
+	}
+	return n.disk.waiting()
 }
 
 // Leader returns the id of the leader, empty while there is none.

@@ -125,6 +125,9 @@ func await(ctx context.Context, results <-chan outcome) (outcome, error) {
 func (n *Node) translate(err error) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		if cause := n.waiting(); cause != nil { // nobody leads who cannot write
+			return fmt.Errorf("%w: %w", ErrNotLeader, cause)
+		}
 		return ErrNotLeader
 	case errors.Is(err, raft.ErrLeadershipLost):
 		return fmt.Errorf("%w; the change may still happen", ErrNotLeader)

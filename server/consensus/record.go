@@ -80,7 +80,8 @@ func readRecord(data []byte) (h recordHead, payload []byte, ok bool) {
 	return h, payload, checksum(payload) == h.sum
 }
 
-// decodePayload fills an entry whose checksum was right.
+// decodePayload fills an entry whose checksum was right. The entry refers to the
+// payload, which must not be changed afterwards.
 func decodePayload(index uint64, payload []byte, l *raft.Log) error {
 	if len(payload) < 17 {
 		return errors.New("the entry is shorter than its fields")
@@ -96,9 +97,9 @@ func decodePayload(index uint64, payload []byte, l *raft.Log) error {
 		l.AppendedAt = time.Unix(0, at)
 	}
 	if extensions > 0 {
-		l.Extensions = bytes.Clone(rest[:extensions])
+		l.Extensions = rest[:extensions:extensions]
 	}
-	l.Data = bytes.Clone(rest[extensions:])
+	l.Data = rest[extensions:]
 	return nil
 }
 

@@ -8,9 +8,9 @@ import (
 
 // plain reads instances in exactly the form in which this package writes them:
 // all members in their order, no white space, no escapes. That is nearly all of
-// every snapshot and log, and five times as fast as encoding/json, which makes
-// the difference in how long a start takes. Whatever looks different in any way
-// is not an error: it fails, and encoding/json is asked.
+// every snapshot and log, and reading it is most of what a start costs. Whatever
+// looks different in any way is not an error: it fails, and encoding/json is
+// asked.
 type plain struct {
 	rest   []byte
 	failed bool

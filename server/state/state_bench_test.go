@@ -54,3 +54,40 @@ func BenchmarkRestore_TenThousandInstances(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkDecode is reading one registration from the log.
+func BenchmarkDecode(b *testing.B) {
+	command, err := Encode(&RegisterInstance{Instance: instance("orders", "192.0.2.1", 80)})
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := decode(command); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestSB24_ReadingTheDataIsCheap guards how long a start takes by what is exact:
+// most of it is reading instances, from a snapshot and from the log.
+func TestSB24_ReadingTheDataIsCheap(t *testing.T) {
+	const n = 1000
+	s := New()
+	fill(t, s, n)
+	var snapshot bytes.Buffer
+	_, err := s.View().WriteTo(&snapshot)
+	require.NoError(t, err)
+	perInstance := testing.AllocsPerRun(5, func() {
+		if err := New().Restore(bytes.NewReader(snapshot.Bytes())); err != nil {
+			t.Error(err)
+		}
+	}) / n
+	require.Less(t, perInstance, 12.0, "with encoding/json it is 28")
+	command, err := Encode(&RegisterInstance{Instance: instance("orders", "192.0.2.1", 80)})
+	require.NoError(t, err)
+	perCommand := testing.AllocsPerRun(100, func() {
+		if _, err := decode(command); err != nil {
+			t.Error(err)
+		}
+	})
+	require.Less(t, perCommand, 10.0, "with encoding/json it is 32")
+}
