@@ -65,12 +65,18 @@ func openLog(dir string, m *metrics, logger *slog.Logger, covered func() uint64,
 // release ends the wait of a write that failed. It is called once, before Close.
 func (l *logStore) release() { close(l.closing) }
 
-// Close closes the files. Nothing can be written afterwards.
+// Close notes how far the log reaches and closes the files. Nothing can be written
+// afterwards.
 func (l *logStore) Close() error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.failed == nil && len(l.segments) > 0 {
+		if err := l.writeList(l.first, l.last(), l.segments); err != nil {
+			l.logger.Warn("how far the log reaches could not be noted; nothing is lost by that", slog.String("error", err.Error()))
+		}
+	}
 	l.failed = errors.New("the log is closed")
 	return l.closeFiles()
 }
@@ -226,7 +232,7 @@ func (l *logStore) writable(index uint64) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.writeList(first, append(slices.Clone(l.segments), fresh)); err != nil {
+	if err := l.writeList(first, index-1, append(slices.Clone(l.segments), fresh)); err != nil {
 		return nil, errors.Join(err, fresh.file.Close())
 	}
 	l.bytes.Add(fresh.size)

@@ -24,6 +24,12 @@ func openTestLog(t require.TestingT, dir string) *logStore {
 	return l
 }
 
+// killLog ends a log as a kill does: nothing is noted.
+func killLog(t require.TestingT, l *logStore) {
+	l.release()
+	require.NoError(t, l.closeFiles())
+}
+
 func reopenLog(dir string) (*logStore, error) {
 	return openLog(dir, newMetrics(), slog.New(slog.DiscardHandler), func() uint64 { return 0 }, func(error) {})
 }
@@ -52,7 +58,7 @@ func filled(t testing.TB, dir string, batches int) []string {
 			entry(first, fmt.Sprint("one of ", b)), entry(first+1, fmt.Sprint("two of ", b)), entry(first+2, fmt.Sprint("three of ", b)),
 		}))
 	}
-	closeLog(t, l)
+	killLog(t, l)
 	paths, err := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
 	require.NoError(t, err)
 	return paths
@@ -185,12 +191,12 @@ func TestSB22_TornTailIsCut(t *testing.T) {
 			require.Contains(t, text.String(), newest)
 		}
 		require.NoError(t, l.StoreLog(entry(last+1, "after")))
-		closeLog(t, l)
+		killLog(t, l)
 		l = openTestLog(t, dir)
 		var got raft.Log
 		require.NoError(t, l.GetLog(last+1, &got))
 		require.Equal(t, "after", string(got.Data))
-		closeLog(t, l)
+		killLog(t, l)
 		require.NoError(t, os.WriteFile(newest, whole, fileMode))
 	}
 }
@@ -256,7 +262,7 @@ func TestSB22_PowerFailureInTheLastBatch(t *testing.T) {
 	require.NoError(t, l.StoreLogs([]*raft.Log{entry(1, long), entry(2, long)}))
 	require.NoError(t, l.StoreLogs([]*raft.Log{entry(3, long), entry(4, long), entry(5, long)}))
 	path, offsets := l.segments[0].path, l.segments[0].offsets
-	closeLog(t, l)
+	killLog(t, l)
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
 	hole := func(offset int64) {
@@ -270,7 +276,7 @@ func TestSB22_PowerFailureInTheLastBatch(t *testing.T) {
 	l = openTestLog(t, dir)
 	_, last := indexes(t, l)
 	require.Equal(t, uint64(2), last, "the batch was never acknowledged")
-	closeLog(t, l)
+	killLog(t, l)
 
 	hole(offsets[0])
 	_, err = reopenLog(dir)

@@ -58,9 +58,9 @@ func (l *logStore) createSegment(first uint64) (*segment, error) {
 	return &segment{path: path, file: file, disk: l.disk, first: first, size: segmentHeader}, nil
 }
 
-// openSegment reads a segment. If it is the newest one, a torn tail is cut off,
-// and cut says how many bytes that were.
-func openSegment(path string, first uint64, newest bool, disk *operations) (s *segment, cut int64, err error) {
+// openSegment reads a segment. If it is the newest one, it may have a torn tail;
+// torn is how many bytes that is.
+func openSegment(path string, first uint64, newest bool, disk *operations) (s *segment, torn int64, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the log: %w", err)
@@ -70,11 +70,11 @@ func openSegment(path string, first uint64, newest bool, disk *operations) (s *s
 		binary.LittleEndian.Uint64(data[8:]) != first {
 		return nil, 0, &DamageError{File: path, Reason: "this is not the header of this log file"}
 	}
-	offsets, end, torn, damage := scan(data, segmentHeader, first)
+	offsets, end, tail, damage := scan(data, segmentHeader, first)
 	switch {
 	case damage != "":
 		return nil, 0, &DamageError{File: path, Offset: int64(end), Reason: damage}
-	case torn && !newest:
+	case tail && !newest:
 		return nil, 0, &DamageError{
 			File: path, Offset: int64(end),
 			Reason: fmt.Sprintf("entry %d is cut off, and intact log files follow", first+uint64(len(offsets))),
@@ -85,13 +85,7 @@ func openSegment(path string, first uint64, newest bool, disk *operations) (s *s
 		return nil, 0, fmt.Errorf("open the log: %w", err)
 	}
 	s = &segment{path: path, file: file, disk: disk, first: first, offsets: offsets, size: int64(end)}
-	if cut = int64(len(data) - end); cut > 0 {
-		if err := s.truncate(int64(end)); err != nil {
-			_ = file.Close()
-			return nil, 0, err
-		}
-	}
-	return s, cut, nil
+	return s, int64(len(data) - end), nil
 }
 
 // truncate cuts the file at size and syncs it.

@@ -28,6 +28,10 @@ type segmentList struct {
 	// First is the index of the first entry that was not deleted; all before it are
 	// in a snapshot. A file may still have some of those.
 	First uint64 `json:"first"`
+	// Last is an entry up to which the log reached, synced, when the list was
+	// written; 0 for an empty log. The list is written for each new file and when the
+	// process ends in good order, not for each entry.
+	Last uint64 `json:"last"`
 	// Segments are the indexes by which the files are named, ascending.
 	Segments []uint64 `json:"segments"`
 }
@@ -57,8 +61,8 @@ func readList(dir string) (segmentList, error) {
 
 // writeList replaces the list by one of these segments. When it fails and the log
 // has not, the list is as it was.
-func (l *logStore) writeList(first uint64, segments []*segment) error {
-	list := segmentList{First: first, Segments: make([]uint64, len(segments))}
+func (l *logStore) writeList(first, last uint64, segments []*segment) error {
+	list := segmentList{First: first, Last: last, Segments: make([]uint64, len(segments))}
 	for i, s := range segments {
 		list.Segments[i] = s.first
 	}
@@ -92,6 +96,7 @@ func (l *logStore) load() error {
 		return err
 	}
 	l.first = list.First
+	var torn int64
 	for i, first := range list.Segments {
 		path := segmentPath(l.dir, first)
 		s, cut, err := openSegment(path, first, i == len(list.Segments)-1, l.disk)
@@ -110,13 +115,44 @@ func (l *logStore) load() error {
 				}
 			}
 		}
-		if cut > 0 {
-			l.logger.Warn("the end of the log was half written when the process died, and was cut off; it was never acknowledged",
-				slog.String("file", path), slog.Int64("offset", s.size), slog.Int64("bytes", cut))
-		}
+		torn = cut
 		l.bytes.Add(s.size)
 	}
+	if len(list.Segments) > 0 {
+		if err := l.cutTail(list, torn); err != nil {
+			return err
+		}
+	}
 	return l.removeUnlisted(list)
+}
+
+// cutTail cuts the torn bytes off the newest segment. They are what was being
+// written when the process died, unless the log reached further before: that is a
+// loss, of which one entry is accepted and said, as with any torn tail, and more
+// are damage.
+func (l *logStore) cutTail(list segmentList, torn int64) error {
+	s, last := l.segments[len(l.segments)-1], l.last()
+	where := []any{slog.String("file", s.path), slog.Int64("offset", s.size), slog.Int64("bytes", torn)}
+	switch {
+	case list.Last > last+1:
+		return &DamageError{
+			File: s.path, Offset: s.size,
+			Reason: fmt.Sprintf("the end of the file is cut off, and with it the entries %d to %d", last+1, list.Last),
+		}
+	case list.Last == last+1:
+		l.logger.Error("the end of the log is cut off; its last entry was acknowledged and is lost", where...)
+	case torn > 0:
+		l.logger.Warn("the end of the log was half written when the process died, and was cut off; it was never acknowledged", where...)
+	}
+	if torn > 0 {
+		if err := s.truncate(s.size); err != nil {
+			return err
+		}
+	}
+	if list.Last > last {
+		return l.writeList(list.First, last, l.segments)
+	}
+	return nil
 }
 
 // removeUnlisted removes the files that a crash kept from getting on the list, or

@@ -47,7 +47,11 @@ func (l *logStore) deleteFront(to uint64) error {
 		keep, first = len(l.segments), max(first, l.first, l.covered()+1)
 	}
 	if keep > 0 {
-		if err := l.writeList(first, l.segments[keep:]); err != nil {
+		last := l.last()
+		if keep == len(l.segments) {
+			last = 0
+		}
+		if err := l.writeList(first, last, l.segments[keep:]); err != nil {
 			return err
 		}
 	}
@@ -67,6 +71,9 @@ func (l *logStore) deleteFront(to uint64) error {
 // taken from the list and removed one by one, so that the log has no gap at any
 // moment and no file with entries is unlisted.
 func (l *logStore) deleteBack(from uint64) error {
+	if err := l.writeList(l.first, from-1, l.segments); err != nil { // no longer missed
+		return err
+	}
 	for {
 		n := len(l.segments) - 1
 		s := l.segments[n]
@@ -76,7 +83,7 @@ func (l *logStore) deleteBack(from uint64) error {
 		if s.first < from {
 			return nil
 		}
-		if err := l.writeList(l.first, l.segments[:n]); err != nil {
+		if err := l.writeList(l.first, from-1, l.segments[:n]); err != nil {
 			return err
 		}
 		l.segments = l.segments[:n]
