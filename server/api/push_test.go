@@ -110,7 +110,7 @@ func TestSB12_WhatIsSwitchedOffAndOnArrivesInItsLastState(t *testing.T) {
 						for _, port := range []string{"80", "81"} {
 							f.want("200 ok", "POST instance", at(port)...)
 						}
-						for round := range 50 {
+						for round := range 8 {
 							f.agent = java14
 							for port := range 3 {
 								f.list("serviceName", "toggled", "clientIP", "127.0.0.1", "udpPort", strconv.Itoa(port+1))

@@ -15,19 +15,6 @@ const (
 	stall = time.Second
 )
 
-// A node that is cut off hears nobody at all. When beats used to come at
-// deafRate a second or more, a silence in which deafBeats of them were due, and
-// no less than deafAfter, is no coincidence. If it really is one, the first
-// caller ends it, and after deafMost nobody waits any longer.
-const (
-	deafRate  = 10.0
-	deafBeats = 20.0
-	deafAfter = 2 * time.Second
-	deafMost  = 5 * time.Minute
-	// rateWindow is the time over which the rate of beats is averaged.
-	rateWindow = 30 * time.Second
-)
-
 // freeze is why time does not count as silence.
 type freeze int
 
@@ -56,8 +43,7 @@ type lease struct {
 	voice  atomic.Int64 // lease time of the last call from outside
 	shed   atomic.Bool  // a beat was turned away since the last tick
 
-	rate  float64 // beats a second, averaged
-	beats uint64  // counted up to the last tick
+	hearing hearing // the expiry goroutine's
 }
 
 func newLease(wall time.Time) *lease {
@@ -133,12 +119,7 @@ func (l *lease) tick(gap time.Duration, wall time.Time, beats uint64, suspended 
 	now := l.clock.Add(int64(advance))
 	l.wall.Store(wall.UnixMilli())
 
-	silence := time.Duration(now - l.voice.Load())
-	if advance > 0 && silence < deafAfter { // what counts is the rate before a silence
-		rate := float64(beats-l.beats) / advance.Seconds()
-		l.rate += (rate - l.rate) * advance.Seconds() / rateWindow.Seconds()
-		l.beats = beats
-	}
+	deaf := l.hearing.tick(advance, time.Duration(now-l.voice.Load()), beats)
 	shed := l.shed.Load() && l.shed.Swap(false)
 	switch {
 	case gap > stall:
@@ -150,14 +131,9 @@ func (l *lease) tick(gap time.Duration, wall time.Time, beats uint64, suspended 
 	case shed:
 		l.pardon.Store(now)
 		return gap, frozenShed
-	case l.deaf(silence):
+	case deaf:
 		l.pardon.Store(now)
 		return gap, frozenDeaf
 	}
 	return gap - advance, frozenLate
-}
-
-func (l *lease) deaf(silence time.Duration) bool {
-	return l.rate >= deafRate && silence >= deafAfter && silence <= deafMost &&
-		l.rate*silence.Seconds() >= deafBeats
 }

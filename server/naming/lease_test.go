@@ -41,7 +41,7 @@ func TestLease_SaysWhyTimeDoesNotCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLease(time.Now())
 			if c.deaf {
-				l.rate = 2 * deafRate
+				l.hearing.rate = 2 * deafRate
 				l.clock.Store(int64(2 * deafAfter))
 			}
 			if c.shed {
