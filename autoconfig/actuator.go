@@ -141,7 +141,7 @@ func ask(c *gin.Context, into any) bool {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxActuatorBody))
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
-		say(c, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", maxActuatorBody))
+		say(c, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body must be JSON of at most %d bytes", maxActuatorBody))
 		return false
 	}
 	if err != nil {

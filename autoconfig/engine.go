@@ -12,6 +12,8 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
+
+	"github.com/rollcall-go/rollcall/internal/logsample"
 )
 
 // newEngine returns the engine of an application that brings none: panics become
@@ -30,13 +32,28 @@ func newEngine(p engineParams) (*gin.Engine, error) {
 	if p.Tracing.on() {
 		e.Use(nameSpan)
 	}
-	e.Use(recoverPanics(p.Loggers.Named(loggerWeb, p.Logger)))
+	e.Use(recoverPanics(sampled(p.Lifecycle, p.Loggers.Named(loggerWeb, p.Logger))))
 	return e, nil
+}
+
+const (
+	// panicBurst panics are logged in a panicInterval, the others are counted: whoever
+	// has found a request that causes one can send it often.
+	panicBurst    = 20
+	panicInterval = time.Minute
+)
+
+// sampled is a logger for what requests can cause.
+func sampled(lc fx.Lifecycle, l *slog.Logger) *slog.Logger {
+	samples := logsample.New(panicBurst, panicInterval)
+	lc.Append(fx.StopHook(samples.Close))
+	return slog.New(samples.Handler(l.Handler()))
 }
 
 type engineParams struct {
 	fx.In
 
+	Lifecycle  fx.Lifecycle
 	Registerer prometheus.Registerer
 	Tracing    *tracing
 	Loggers    *Loggers

@@ -37,7 +37,7 @@ func provideManagementServer(b *boot) any {
 		if err != nil {
 			return nil, err
 		}
-		e.Use(boundTime, recoverPanics(logger))
+		e.Use(boundTime, recoverPanics(sampled(p.Lifecycle, logger)))
 		if err := p.Actuator.mount(e); err != nil {
 			return nil, err
 		}

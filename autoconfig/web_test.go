@@ -1,6 +1,7 @@
 package autoconfig
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -274,7 +275,7 @@ func TestSB21_TheManagementServerWaitsForNoBody(t *testing.T) {
 
 func TestLogThrough_SeesEverythingAndEndsLast(t *testing.T) {
 	var seen journal
-	log := Logger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	log := Logger(slog.New(slog.NewTextHandler(&bytes.Buffer{}, nil)))
 	through := func(to slog.Handler) (slog.Handler, func()) {
 		return noted{to, &seen}, func() { seen.add("end") }
 	}

@@ -88,7 +88,7 @@ func newShedder(lc fx.Lifecycle, p Properties, registerer prometheus.Registerer)
 	if err != nil {
 		return nil, err
 	}
-	lc.Append(fx.StopHook(s.Close))
+	lc.Append(fx.StartStopHook(s.Start, s.Close))
 	return s, nil
 }
 

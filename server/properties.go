@@ -101,7 +101,7 @@ type AuthEnableProperties struct {
 
 // ConnectionProperties is the block nacos.connections.
 type ConnectionProperties struct {
-	// PerAddress bounds the open connections from one IP address, 1024; who opens
+	// PerAddress bounds the open connections from one IP address, 4096; who opens
 	// more is answered 503. 0 is no bound, as for clients behind one proxy.
 	PerAddress int `mapstructure:"per-address"`
 }
@@ -181,7 +181,7 @@ type InetUtilsProperties struct {
 func DefaultProperties() Properties {
 	return Properties{
 		Storage:     StorageProperties{Dir: "./rollcall-data", SnapshotPeriod: 30 * time.Second},
-		Connections: ConnectionProperties{PerAddress: 1024},
+		Connections: ConnectionProperties{PerAddress: 4096},
 		Load:        LoadProperties{MaxRequests: 4096, MaxWait: 500 * time.Millisecond},
 		Naming: NamingProperties{
 			ExpireInstance: true,

@@ -17,7 +17,6 @@ func crowded(t *testing.T) (f *fixture, s *shed.Shedder) {
 	t.Helper()
 	s, err := shed.New(shed.Options{Places: 2, Wait: func() time.Duration { return 0 }})
 	require.NoError(t, err)
-	t.Cleanup(s.Close)
 	return newFixture(t, func(o *Options) { o.Shed = s }), s
 }
 

@@ -26,7 +26,7 @@ func (s *Shedder) register(registerer prometheus.Registerer) error {
 		registerer.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "rollcall", Name: "processor_wait_seconds",
 			Help: "How long a request that comes now waits for a processor.",
-		}, func() float64 { return time.Duration(s.wait.Load()).Seconds() })),
+		}, func() float64 { return time.Duration(s.waited.Load()).Seconds() })),
 	}
 	for k := range kinds {
 		errs = append(errs, registerer.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

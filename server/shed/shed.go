@@ -5,6 +5,7 @@
 package shed
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -55,43 +56,52 @@ type Options struct {
 }
 
 // Shedder decides which requests are taken. It is safe for concurrent use; a nil
-// Shedder takes all. Whoever made one closes it.
+// Shedder takes all. Whoever starts one closes it.
 type Shedder struct {
 	places  [kinds]int64 // 0 is no bound
 	active  [kinds]atomic.Int64
 	refused atomic.Int64 // percent of the reads
 	reads   atomic.Int64
-	wait    atomic.Int64 // nanoseconds
+	waited  atomic.Int64 // nanoseconds
 
 	noPlace  [kinds]prometheus.Counter
 	waitLong prometheus.Counter
 
-	stop    chan struct{}
-	stopped sync.Once
-	done    chan struct{}
+	wait    func() time.Duration
+	maxWait time.Duration
+	stop    context.CancelFunc // nil until it is started
+	watcher sync.WaitGroup
 }
 
-// New returns a shedder that watches the wait until it is closed.
+// New returns a shedder. It knows its places at once, and the wait once it is started.
 func New(o Options) (*Shedder, error) {
 	if o.Places < 0 || o.Places == 1 || o.MaxWait < 0 {
 		return nil, errors.New("shed: Places must be 2 or more, or 0, and MaxWait must not be negative")
 	}
-	s := &Shedder{stop: make(chan struct{}), done: make(chan struct{})}
+	s := &Shedder{wait: o.Wait, maxWait: o.MaxWait}
 	s.places = [kinds]int64{Read: int64(o.Places / 2), Change: int64(o.Places), Beat: int64(o.Places)}
 	if err := s.register(o.Registerer); err != nil {
 		return nil, err
 	}
-	if o.Wait == nil {
-		o.Wait = queueWait
+	if s.wait == nil {
+		s.wait = queueWait
 	}
-	go s.watch(o.Wait, o.MaxWait)
 	return s, nil
 }
 
-// Close ends the watch. Closing again does nothing.
+// Start begins to watch the wait. It is called once.
+func (s *Shedder) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.stop = cancel
+	s.watcher.Go(func() { s.watch(ctx) })
+}
+
+// Close ends the watch, if there is one. Closing again does nothing.
 func (s *Shedder) Close() {
-	s.stopped.Do(func() { close(s.stop) })
-	<-s.done
+	if s.stop != nil {
+		s.stop()
+	}
+	s.watcher.Wait()
 }
 
 // Enter takes a request or turns it away. Leave follows on each that was taken.
@@ -130,27 +140,26 @@ func (s *Shedder) tooLong() bool {
 }
 
 // watch is the shedder's one goroutine.
-func (s *Shedder) watch(wait func() time.Duration, most time.Duration) {
-	defer close(s.done)
+func (s *Shedder) watch(ctx context.Context) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	long := false // once alone is a pause, and no load
 	for {
 		select {
-		case <-s.stop:
+		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		waited := wait()
-		s.wait.Store(int64(waited))
-		if most == 0 {
+		waited := s.wait()
+		s.waited.Store(int64(waited))
+		if s.maxWait == 0 {
 			continue
 		}
 		again := long
-		long = waited > most
+		long = waited > s.maxWait
 		switch percent := s.refused.Load(); {
 		case long && again:
-			s.refused.Store(min(percent+step*int64(waited/most), 100))
+			s.refused.Store(min(percent+step*int64(waited/s.maxWait), 100))
 		case !long:
 			s.refused.Store(max(percent-step, 0))
 		}

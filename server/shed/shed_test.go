@@ -23,6 +23,7 @@ func open(t *testing.T, o Options) *Shedder {
 	}
 	s, err := New(o)
 	require.NoError(t, err)
+	s.Start()
 	t.Cleanup(s.Close)
 	return s
 }
@@ -118,6 +119,9 @@ func TestShedder_WithoutBounds(t *testing.T) {
 		_, err := New(o)
 		require.Error(t, err)
 	}
+	idle, err := New(Options{})
+	require.NoError(t, err)
+	idle.Close()
 }
 
 func TestShedder_EnteringAllocatesNothing(t *testing.T) {
