@@ -260,6 +260,14 @@ func TestCase06_ARegistryThatIsNotUpYet(t *testing.T) {
 			require.False(t, app.registrar.ready.Load())
 		})
 	})
+	t.Run("a hook of the application's own is not the registry", func(t *testing.T) {
+		hook := registry.NewHook("warm-up", 0, registry.HookFuncs{
+			BeforeRegister: func(context.Context, *registry.Registration) error { return errors.New("cold") },
+		})
+		app := assembled(t, ConfigYAML(quiet), Backend(newFakeRegistry()), fx.Supply(
+			fx.Annotate(hook, fx.As(new(registry.LifecycleHook)), fx.ResultTags(`group:"registration.lifecycle"`))))
+		require.EqualError(t, app.Start(t.Context()), "hook warm-up before registering: cold")
+	})
 	t.Run("in the background", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newFakeRegistry()

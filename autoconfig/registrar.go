@@ -83,8 +83,9 @@ func startRegistrar(s *settings) func(fx.Lifecycle, *registrar) {
 
 // explainFailFast says what to change where a registration ended the start.
 func (s *settings) explainFailFast(err error) error {
-	if err == nil || !s.nacos.Discovery.FailFast || errors.Is(err, registry.ErrInvalidRegistration) {
-		return err
+	own := (*registry.CodeError)(nil)
+	if err == nil || !s.nacos.Discovery.FailFast || errors.Is(err, registry.ErrInvalidRegistration) || errors.As(err, &own) {
+		return err // a registry that is away is not the reason
 	}
 	return fmt.Errorf("%w\ncloud.nacos.discovery.fail-fast is true: set it to false to start without the registry and register later", err)
 }

@@ -101,10 +101,6 @@ func (r *reloader) applyServers(ctx context.Context, next *settings, _ []string)
 	if nacos == nil {
 		return errNotThere
 	}
-	former, err := r.settings.nacosClient()
-	if err != nil {
-		return err
-	}
 	servers, _ := next.nacos.servers()
 	before := nacos.client.Servers()
 	if err := nacos.client.SetServers(servers); err != nil {
@@ -122,8 +118,7 @@ func (r *reloader) applyServers(ctx context.Context, next *settings, _ []string)
 	if a.State() != registry.StateRegistered || slices.ContainsFunc(before, func(node string) bool { return slices.Contains(nacos.client.Servers(), node) }) {
 		return nil // nothing to take out, or it is the same registry
 	}
-	former.Servers, former.Logger = before, r.parts.logger
-	if err := r.leave(ctx, former); err != nil {
+	if err := r.leave(ctx, before); err != nil {
 		// Mostly why there are new nodes: the former ones do not answer any more.
 		r.parts.logger.Warn("the instance may stay at the former nodes of the registry until its beats are missed there", slog.Any("error", err))
 		return nil
@@ -131,8 +126,13 @@ func (r *reloader) applyServers(ctx context.Context, next *settings, _ []string)
 	return r.assure(ctx, a)
 }
 
-// leave takes the instance out of a registry that is not used any more.
-func (r *reloader) leave(ctx context.Context, former nacosclient.Options) error {
+// leave takes the instance out at nodes that are not used any more.
+func (r *reloader) leave(ctx context.Context, nodes []string) error {
+	former, err := r.settings.nacosClient()
+	if err != nil {
+		return err
+	}
+	former.Servers, former.Logger = nodes, r.parts.logger
 	client, err := nacosclient.New(former)
 	if err != nil {
 		return err

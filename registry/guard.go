@@ -25,15 +25,31 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
+// CodeError is an error of the application's own part in a registration: of a hook,
+// a customizer, a listener or the function given to Update. The registry has no
+// share in it.
+type CodeError struct {
+	// What names the part, as in "hook warm-up before registering".
+	What string
+	// Err is what it returned, or a *[PanicError].
+	Err error
+}
+
+// Error names the part before its error.
+func (e *CodeError) Error() string { return e.What + ": " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *CodeError) Unwrap() error { return e.Err }
+
 // guard calls code that is not ours and names it in what goes wrong.
 func guard(what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: %w", what, &PanicError{Value: p, Stack: debug.Stack()})
+			err = &CodeError{What: what, Err: &PanicError{Value: p, Stack: debug.Stack()}}
 		}
 	}()
 	if err := f(); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return &CodeError{What: what, Err: err}
 	}
 	return nil
 }
