@@ -210,7 +210,7 @@ func TestSB22_KillBetweenAnyTwoFileOperations(t *testing.T) {
 		"a cut behind a snapshot":    append(grow(12), action{"front", 3}, action{"append", 2}, action{"front", 1}),
 		"a restored backup":          append(grow(8), action{"jump", 100}, action{"append", 2}),
 		"a tail of another leader":   append(grow(12), action{"back", 17}, action{"append", 5}),
-		"a tail within a file":       append(grow(3), action{"back", 1}, action{"append", 2}),
+		"a tail within a file":       {{"back", 3}, {"append", 2}},
 		"a file is made a 2nd time":  append(grow(12), action{"back", 4}, action{"append", 3}, action{"back", 3}, action{"append", 4}),
 		"all of it, more than once":  append(grow(6), action{"front", 1}, action{"jump", 1}, action{"append", 9}, action{"back", 8}, action{"jump", 0}, action{"append", 1}),
 		"nothing is left of a front": append(grow(6), action{"front", 0}, action{"append", 1}),
@@ -220,7 +220,13 @@ func TestSB22_KillBetweenAnyTwoFileOperations(t *testing.T) {
 			steps := 0
 			for ; ; steps++ {
 				m := &mirror{first: 1, next: 1, data: map[uint64]string{}}
-				if !crashAt(t, t.TempDir(), m, actions, steps) {
+				dir := t.TempDir()
+				if name != "the first file" { // it was stopped in good order before
+					l := openTestLog(t, dir)
+					require.NoError(t, m.run(l, action{"append", 5}))
+					closeLog(t, l)
+				}
+				if !crashAt(t, dir, m, actions, steps) {
 					break
 				}
 			}
