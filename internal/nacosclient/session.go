@@ -17,6 +17,9 @@ const (
 	loginPause = 5 * time.Second
 	// defaultTokenLife applies when the server does not state one.
 	defaultTokenLife = 18000 * time.Second
+	// maxTokenLife is what is believed: a life of decades, in seconds, is more than
+	// a Duration can be multiplied with.
+	maxTokenLife = 24 * time.Hour
 )
 
 // session is the token of the login and its life.
@@ -130,10 +133,14 @@ func (c *Client) login(ctx context.Context, stale string) string {
 		}
 		return stale
 	}
-	life := time.Duration(reply.TokenTTL) * time.Second
-	if life <= 0 {
-		life = defaultTokenLife
-	}
-	s.accept(reply.AccessToken, life)
+	s.accept(reply.AccessToken, tokenLife(reply.TokenTTL))
 	return reply.AccessToken
+}
+
+// tokenLife reads the seconds that a server states.
+func tokenLife(seconds int64) time.Duration {
+	if seconds <= 0 {
+		return defaultTokenLife
+	}
+	return time.Duration(min(seconds, int64(maxTokenLife/time.Second))) * time.Second
 }
