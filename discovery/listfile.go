@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// fileFormat is the version of the files; another one is left alone.
+	// fileFormat is the version of the files. One of another version is not read, and
+	// stays until a newer list takes its place.
 	fileFormat = 1
 	// fileSuffix ends the name of each file, corruptSuffix that of one set aside.
 	fileSuffix    = ".json"

@@ -158,3 +158,24 @@ loadbalancer_requests_discard_total{method="UNKNOWN",serviceId="nobody",uri="UNK
 	require.Contains(t, fmt.Sprint(families), "/7")
 	require.NoError(t, l.Close())
 }
+
+// A series that is there twice would make all metrics of the process unreadable.
+func TestDR10_OneAddressInTwoGroupsIsOneSeries(t *testing.T) {
+	s := memory.New()
+	other := registry.ServiceID{Group: "PROD", Name: orders.Name}
+	s.Set(orders, inst(1), inst(1, in("BLUE")))
+	s.Set(other, inst(1))
+	r := prometheus.NewPedanticRegistry()
+	o := with(func(p *loadbalance.Properties) { p.Stats.Enabled = true })
+	o.Registerer = r
+	l := balancer(t, s, o)
+	for _, id := range []registry.ServiceID{orders, other} {
+		_, err := l.Choose(t.Context(), id)
+		require.NoError(t, err)
+	}
+	require.NoError(t, testutil.GatherAndCompare(r, strings.NewReader(`
+# HELP loadbalancer_requests_active Calls under way, by instance.
+# TYPE loadbalancer_requests_active gauge
+loadbalancer_requests_active{serviceId="orders",serviceInstance_host="192.0.2.1",serviceInstance_instanceId="192.0.2.1:8080",serviceInstance_port="8080"} 2
+`), "loadbalancer_requests_active"))
+}

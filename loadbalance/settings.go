@@ -42,7 +42,7 @@ type settings struct {
 	avoidTried   bool
 	// looks says that somebody may look at a call's header.
 	looks bool
-	call         callSettings
+	call  callSettings
 
 	// What follows is for working out a view.
 	ipType     string

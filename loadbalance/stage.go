@@ -34,7 +34,7 @@ type stageRank int
 
 const (
 	rankUsable stageRank = iota
-	rankAlive // or can be reached from here
+	rankAlive            // or can be reached from here
 	rankRequired
 	rankPreferred
 	rankExpanded

@@ -73,14 +73,23 @@ type activeCalls struct {
 func (a activeCalls) Describe(descs chan<- *prometheus.Desc) { descs <- a.desc }
 
 func (a activeCalls) Collect(metrics chan<- prometheus.Metric) {
+	// Two instances may have the same labels, such as those of one address in two
+	// groups; a series that is there twice would make everything unreadable.
+	active := map[seriesKey]int64{}
 	for s := range a.services.all() {
 		s.mu.Lock()
 		for _, e := range s.endpoints {
-			metrics <- prometheus.MustNewConstMetric(a.desc, prometheus.GaugeValue, float64(e.Active()), e.labels()...)
+			active[seriesKey(e.labels())] += e.Active()
 		}
 		s.mu.Unlock()
 	}
+	for key, n := range active {
+		metrics <- prometheus.MustNewConstMetric(a.desc, prometheus.GaugeValue, float64(n), key[:]...)
+	}
 }
+
+// seriesKey holds the values of instanceLabels.
+type seriesKey [4]string
 
 // enable registers the metrics of calls. Without a registerer it does nothing.
 func (s *statistics) enable() error {
@@ -152,6 +161,7 @@ func (s *statistics) forget(e *endpoint) {
 // forgetService removes those of a service that is called no more.
 func (s *statistics) forgetService(id registry.ServiceID) {
 	s.discard.DeletePartialMatch(prometheus.Labels{labelService: id.Name})
+	s.failOpen.DeletePartialMatch(prometheus.Labels{labelService: id.Name})
 }
 
 var instanceLabels = []string{labelService, labelInstance, labelHost, labelPort}

@@ -24,8 +24,8 @@ type receiver struct {
 	origins   *origins
 	handle    func(wire.ServiceList) error
 	logger    *slog.Logger
-	// warn bounds the lines that a stranger can cause.
-	warn rate.Sometimes
+	// strange and failing bound the lines that others can cause.
+	strange, failing rate.Sometimes
 
 	// ctx ends with the receiver.
 	ctx    context.Context
@@ -54,7 +54,8 @@ func listen(p Push, hosts func() []string, handle func(wire.ServiceList) error, 
 		origins:   newOrigins(hosts, net.DefaultResolver.LookupNetIP),
 		handle:    handle,
 		logger:    logger,
-		warn:      rate.Sometimes{Interval: time.Minute},
+		strange:   rate.Sometimes{Interval: time.Minute},
+		failing:   rate.Sometimes{Interval: time.Minute},
 		done:      make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -106,7 +107,7 @@ func (r *receiver) run() {
 		case r.ctx.Err() != nil:
 			return
 		case err != nil:
-			r.logger.Warn("receiving a push failed", slog.Any("error", err))
+			r.failing.Do(func() { r.logger.Warn("receiving a push failed", slog.Any("error", err)) })
 			if !r.pause(errorPause) {
 				return
 			}
@@ -131,14 +132,16 @@ func (r *receiver) pause(d time.Duration) bool {
 // at, to where it came from, whether or not the list was of use.
 func (r *receiver) receive(packet []byte, from netip.AddrPort) {
 	if !r.origins.allow(r.ctx, from.Addr()) {
-		r.warn.Do(func() {
+		r.strange.Do(func() {
 			r.logger.Warn("push from an address that is none of the registry's", slog.Any("from", from))
 		})
 		return
 	}
 	list, ack, err := read(packet)
 	if err != nil {
-		r.logger.Warn("push that cannot be read", slog.Any("from", from), slog.Any("error", err))
+		r.failing.Do(func() {
+			r.logger.Warn("push that cannot be read", slog.Any("from", from), slog.Any("error", err))
+		})
 		return
 	}
 	if list != nil {
@@ -147,7 +150,9 @@ func (r *receiver) receive(packet []byte, from netip.AddrPort) {
 		}
 	}
 	if _, err := r.conn.WriteToUDPAddrPort(ack.Encode(), from); err != nil && r.ctx.Err() == nil {
-		r.logger.Warn("acknowledging a push failed", slog.Any("from", from), slog.Any("error", err))
+		r.failing.Do(func() {
+			r.logger.Warn("acknowledging a push failed", slog.Any("from", from), slog.Any("error", err))
+		})
 	}
 }
 

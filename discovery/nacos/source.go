@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -31,10 +32,20 @@ type Source struct {
 
 	mu     sync.Mutex
 	notify func(discovery.Listing)
-	// fetched holds the services asked for, by grouped name: only they may be
-	// pushed.
-	fetched map[string]map[registry.ServiceID]bool
+	// fetched holds when the services were asked for last, by grouped name: only
+	// they may be pushed. sweepAt is how many names there may be until those that
+	// nobody asks for any more are looked for.
+	fetched map[string]map[registry.ServiceID]time.Time
+	sweepAt int
 }
+
+const (
+	// expectedFor is how long a service may be pushed after it was asked for; a
+	// registry pushes for seconds.
+	expectedFor = 10 * time.Minute
+	// minSweep keeps small numbers from being looked through.
+	minSweep = 1024
+)
 
 var (
 	_ discovery.Source   = (*Source)(nil)
@@ -52,7 +63,7 @@ func NewSource(o Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nacos source: %w", err)
 	}
-	s := &Source{client: client, ownClient: own, fetched: make(map[string]map[registry.ServiceID]bool)}
+	s := &Source{client: client, ownClient: own, fetched: make(map[string]map[registry.ServiceID]time.Time), sweepAt: minSweep}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if o.Push.Enabled {
 		logger := o.Logger
@@ -156,12 +167,29 @@ func (s *Source) explain(err error) error {
 func (s *Source) expect(id registry.ServiceID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := time.Now()
 	ids := s.fetched[id.Grouped()]
 	if ids == nil {
-		ids = make(map[registry.ServiceID]bool)
+		s.sweep(now)
+		ids = make(map[registry.ServiceID]time.Time)
 		s.fetched[id.Grouped()] = ids
 	}
-	ids[id] = true
+	ids[id] = now
+}
+
+// sweep forgets what nobody asks for any more, so that made-up names do not pile
+// up. The lock is held.
+func (s *Source) sweep(now time.Time) {
+	if len(s.fetched) < s.sweepAt {
+		return
+	}
+	for name, ids := range s.fetched {
+		maps.DeleteFunc(ids, func(_ registry.ServiceID, asked time.Time) bool { return now.Sub(asked) > expectedFor })
+		if len(ids) == 0 {
+			delete(s.fetched, name)
+		}
+	}
+	s.sweepAt = max(minSweep, 2*len(s.fetched))
 }
 
 // pushed hands on a pushed list. It is only told of a service that was asked

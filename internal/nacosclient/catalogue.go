@@ -47,19 +47,6 @@ func (c *Client) List(ctx context.Context, id registry.ServiceID, udpPort int, c
 	return list, nil
 }
 
-// ParseList reads the document of a list, answered or pushed. One that is no
-// list at all, such as {}, is an error: it must not pass for an empty list.
-func ParseList(body []byte) (wire.ServiceList, error) {
-	var list wire.ServiceList
-	if err := json.Unmarshal(body, &list); err != nil {
-		return wire.ServiceList{}, fmt.Errorf("is no list of instances: %w", err)
-	}
-	if list.Hosts == nil {
-		return wire.ServiceList{}, errors.New("is no list of instances: hosts is missing")
-	}
-	return list, nil
-}
-
 // Services returns the sorted bare names in a namespace and group; "" is the
 // client's namespace and the default group.
 func (c *Client) Services(ctx context.Context, namespace, group string) ([]string, error) {

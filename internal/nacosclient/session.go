@@ -22,8 +22,9 @@ const (
 	longestTellPause = time.Hour
 	// defaultTokenLife applies when the server does not state one.
 	defaultTokenLife = 18000 * time.Second
-	// maxTokenLife keeps a life that is meant as "forever" in the range of time.
-	maxTokenLife = 365 * 24 * time.Hour
+	// maxTokenLife is what is believed: a life of decades, in seconds, is more than
+	// a Duration can be multiplied with.
+	maxTokenLife = 24 * time.Hour
 )
 
 // session is the token of the login and its life.
@@ -162,12 +163,16 @@ func (c *Client) login(ctx context.Context, stale string) string {
 		}
 		return stale
 	}
-	life := defaultTokenLife
-	if reply.TokenTTL > 0 {
-		life = time.Duration(min(reply.TokenTTL, int64(maxTokenLife/time.Second))) * time.Second
-	}
-	if failures := s.accept(reply.AccessToken, life); failures > 0 {
+	if failures := s.accept(reply.AccessToken, tokenLife(reply.TokenTTL)); failures > 0 {
 		c.logger.Info("login to the registry works again", slog.Int("failures", failures))
 	}
 	return reply.AccessToken
+}
+
+// tokenLife reads the seconds that a server states.
+func tokenLife(seconds int64) time.Duration {
+	if seconds <= 0 {
+		return defaultTokenLife
+	}
+	return time.Duration(min(seconds, int64(maxTokenLife/time.Second))) * time.Second
 }

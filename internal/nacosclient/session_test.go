@@ -206,3 +206,29 @@ func TestCR10_ManyCallersLogInOnce(t *testing.T) {
 		require.Len(t, c.Nodes[0].Requests(http.MethodPost, loginPath), 2)
 	})
 }
+
+// A life of decades is not multiplied into the past.
+func TestCR10_OddLivesOfTokens(t *testing.T) {
+	for name, life := range map[string]time.Duration{
+		"forty years": 40 * 365 * 24 * time.Hour, "the largest 32-bit number of seconds": math.MaxInt32 * time.Second, "two centuries": 200 * 365 * 24 * time.Hour,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := testutil.NewCluster(t, 1)
+				c.Nodes[0].RequireLogin("nacos", "s3cr&t", life)
+				client := newClient(t, c, withLogin)
+				logins := func() int {
+					_, err := client.ServerStatus(t.Context())
+					require.NoError(t, err)
+					return len(c.Nodes[0].Requests(http.MethodPost, loginPath))
+				}
+				for range 5 {
+					require.Equal(t, 1, logins())
+					time.Sleep(time.Minute)
+				}
+				time.Sleep(25 * time.Hour)
+				require.Equal(t, 2, logins())
+			})
+		})
+	}
+}

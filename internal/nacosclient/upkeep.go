@@ -37,8 +37,10 @@ type upkeep struct {
 	// next is when it is due, attempts how often it was done.
 	next     time.Time
 	attempts uint64
-	// err is why the list is not up to date.
-	err error
+	// err is why the list is not up to date, complaint what was said last of its
+	// lines.
+	err       error
+	complaint string
 	// found are the addresses of the names; only whoever has the turn uses it.
 	found map[string][]netip.Addr
 }
@@ -184,24 +186,28 @@ func (c *Client) askAddressServer(ctx context.Context) (all []endpoint, err erro
 	return all, c.send(ctx, c.upkeep.address, r, "")
 }
 
-// parseServerList reads one server a line. A line that is none is reported and
-// left out; a list without a server is none.
+// parseServerList reads one server a line. A line that is none is reported, once,
+// and left out; a list without a server is none, and so is a page, whose words
+// could pass for hosts.
 func (c *Client) parseServerList(body []byte) ([]endpoint, error) {
 	contextPath, err := parseContextPath(c.options.ContextPath)
 	if err != nil {
 		return nil, err
 	}
 	var all []endpoint
+	var wrong []string
 	lines := bufio.NewScanner(bytes.NewReader(body))
 	for lines.Scan() {
 		line := strings.TrimSpace(lines.Text())
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
+		if strings.HasPrefix(line, "<") || strings.HasPrefix(line, "{") {
+			return nil, errors.New("the answer is no list of servers, one a line")
+		}
 		e, err := parseServer(line, c.options.scheme(), contextPath)
 		if err != nil {
-			c.logger.Warn("the address server lists what is no server",
-				slog.String("line", wire.Excerpt(line)), slog.Any("error", err))
+			wrong = append(wrong, fmt.Sprintf("%q %v", wire.Excerpt(withoutLogin(line)), err))
 			continue
 		}
 		if !slices.ContainsFunc(all, func(known endpoint) bool { return known.base == e.base }) {
@@ -214,7 +220,19 @@ func (c *Client) parseServerList(body []byte) ([]endpoint, error) {
 	if len(all) == 0 {
 		return nil, errors.New("the answer lists no server")
 	}
+	if c.upkeep.complains(strings.Join(wrong, "\n")) {
+		c.logger.Warn("the address server lists what is no server", slog.Int("lines", len(wrong)), slog.String("first", wrong[0]))
+	}
 	return all, nil
+}
+
+// complains notes what is wrong with a list and reports whether that is new.
+func (u *upkeep) complains(text string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	is := text != "" && text != u.complaint
+	u.complaint = text
+	return is
 }
 
 // resolve looks the servers' names up again. Where one leads elsewhere now, the

@@ -1,12 +1,15 @@
 package nacosclient_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -286,5 +289,40 @@ func TestCase17_UpkeepEndsWithTheClient(t *testing.T) {
 		require.NoError(t, waiting.Close())
 		require.Zero(t, time.Since(began))
 		require.ErrorIs(t, <-ended, nacosclient.ErrClosed)
+	})
+}
+
+func TestEndpoint_WhatIsWrongWithAListIsSaidOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		c := testutil.NewCluster(t, 1)
+		a := newAddressServer(t, c, "192.0.2.1\nno host\nme:secret@192.0.2.9\n")
+		client := newClient(t, c, func(o *nacosclient.Options) {
+			fromEndpoint(o)
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		again := func() {
+			time.Sleep(31 * time.Second)
+			up(t, client)
+			synctest.Wait()
+		}
+		up(t, client)
+		for range 5 {
+			again()
+		}
+		const warning = "lists what is no server"
+		require.Equal(t, 1, strings.Count(log.String(), warning), log.String())
+		require.NotContains(t, log.String(), "secret")
+		a.say(http.StatusOK, "192.0.2.1\nneither host\n")
+		again()
+		require.Equal(t, 2, strings.Count(log.String(), warning))
+
+		// Words of a page could pass for hosts.
+		for _, page := range []string{"<html>\nForbidden\n</html>", "{\n\"servers\": []\n}", "maintenance\n<br>\n"} {
+			a.say(http.StatusOK, page)
+			again()
+			require.ErrorContains(t, client.ServerListError(), "no list of servers", page)
+			require.Equal(t, []string{"192.0.2.1"}, client.Servers())
+		}
 	})
 }

@@ -57,6 +57,24 @@ func (f *flexFloat) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// anyFloat is a number, also as a string, also one that is none: Java's JSON writes
+// "NaN" and "Infinity". In a list, one instance that was registered so must not
+// make the others unreadable. Null leaves it as it is.
+type anyFloat float64
+
+func (f *anyFloat) UnmarshalJSON(b []byte) error {
+	text := scalar(b)
+	if text == "null" || text == "" {
+		return nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return BadRequestf("not a number: %s", Excerpt(text))
+	}
+	*f = anyFloat(v)
+	return nil
+}
+
 // flexBool is a boolean, also as a string in any case (server case SB-06) or as 1
 // and 0; null leaves it as it is.
 type flexBool bool

@@ -157,7 +157,7 @@ type hostDocument struct {
 	InstanceID  string    `json:"instanceId"`
 	Metadata    flexMap   `json:"metadata"`
 	Enabled     *flexBool `json:"enabled"`
-	Weight      *float64  `json:"weight"`
+	Weight      *anyFloat `json:"weight"`
 	ClusterName string    `json:"clusterName"`
 	ServiceName string    `json:"serviceName"`
 	Ephemeral   *flexBool `json:"ephemeral"`
@@ -174,7 +174,7 @@ func (d *hostDocument) host() Host {
 		Intervals: Intervals{Beat: d.Beat.milliseconds(), Timeout: d.Timeout.milliseconds(), Delete: d.Delete.milliseconds()},
 	}
 	if d.Weight != nil {
-		h.Weight = *d.Weight
+		h.Weight = float64(*d.Weight)
 	}
 	return h
 }
