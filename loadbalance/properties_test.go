@@ -31,7 +31,7 @@ func allKeys(prefix string, t reflect.Type) (keys []string) {
 
 func TestProperties_EveryKeyOfTheBlock(t *testing.T) {
 	want := strings.Fields(`enabled nacos.enabled configurations chain algorithm hash-key zone prefer-same-cluster
-		min-available service-discovery.timeout hint hint-header-name
+		min-available ip-type service-discovery.timeout hint hint-header-name
 		sticky-session.instance-id-cookie-name sticky-session.add-service-instance-cookie
 		health-check.initial-delay health-check.interval health-check.timeout health-check.path health-check.port
 		health-check.refetch-instances health-check.refetch-instances-interval health-check.repeat-health-check
@@ -94,6 +94,7 @@ func TestValidate_NamesEveryProblemWithItsKey(t *testing.T) {
 		"algorithm":                                  func(p *loadbalance.Properties) { p.Algorithm = "x" },
 		"hash-key":                                   func(p *loadbalance.Properties) { p.Algorithm = "consistent-hash" },
 		"min-available":                              func(p *loadbalance.Properties) { p.MinAvailable = -1 },
+		"ip-type":                                    func(p *loadbalance.Properties) { p.IPType = "6" },
 		"service-discovery.timeout":                  func(p *loadbalance.Properties) { p.ServiceDiscovery.Timeout = -1 },
 		"hint-header-name":                           func(p *loadbalance.Properties) { p.HintHeaderName = "" },
 		"sticky-session.instance-id-cookie-name":     func(p *loadbalance.Properties) { p.StickySession.InstanceIDCookieName = "a b" },
