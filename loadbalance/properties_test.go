@@ -31,7 +31,7 @@ func allKeys(prefix string, t reflect.Type) (keys []string) {
 
 func TestProperties_EveryKeyOfTheBlock(t *testing.T) {
 	want := strings.Fields(`enabled nacos.enabled configurations chain algorithm hash-key zone prefer-same-cluster
-		min-available service-discovery.timeout hint hint-header-name
+		min-available ip-type service-discovery.timeout hint hint-header-name
 		sticky-session.instance-id-cookie-name sticky-session.add-service-instance-cookie
 		health-check.initial-delay health-check.interval health-check.timeout health-check.path health-check.port
 		health-check.refetch-instances health-check.refetch-instances-interval health-check.repeat-health-check
@@ -89,17 +89,18 @@ func TestOverride_ReadsTextAndMergesOverTheCommonValues(t *testing.T) {
 
 func TestValidate_NamesEveryProblemWithItsKey(t *testing.T) {
 	for key, edit := range map[string]func(*loadbalance.Properties){
-		"configurations":                             func(p *loadbalance.Properties) { p.Configurations = "x" },
-		"chain":                                      func(p *loadbalance.Properties) { p.Chain = []string{"x"} },
-		"algorithm":                                  func(p *loadbalance.Properties) { p.Algorithm = "x" },
-		"hash-key":                                   func(p *loadbalance.Properties) { p.Algorithm = "consistent-hash" },
-		"min-available":                              func(p *loadbalance.Properties) { p.MinAvailable = -1 },
-		"service-discovery.timeout":                  func(p *loadbalance.Properties) { p.ServiceDiscovery.Timeout = -1 },
-		"hint-header-name":                           func(p *loadbalance.Properties) { p.HintHeaderName = "" },
-		"sticky-session.instance-id-cookie-name":     func(p *loadbalance.Properties) { p.StickySession.InstanceIDCookieName = "a b" },
-		"health-check.initial-delay":                 func(p *loadbalance.Properties) { p.HealthCheck.InitialDelay = -1 },
-		"health-check.interval":                      func(p *loadbalance.Properties) { p.HealthCheck.Interval = 0 },
-		"health-check.timeout":                       func(p *loadbalance.Properties) { p.HealthCheck.Timeout = 0 },
+		"configurations":                         func(p *loadbalance.Properties) { p.Configurations = "x" },
+		"chain":                                  func(p *loadbalance.Properties) { p.Chain = []string{"x"} },
+		"algorithm":                              func(p *loadbalance.Properties) { p.Algorithm = "x" },
+		"hash-key":                               func(p *loadbalance.Properties) { p.Algorithm = "consistent-hash" },
+		"min-available":                          func(p *loadbalance.Properties) { p.MinAvailable = -1 },
+		"ip-type":                                func(p *loadbalance.Properties) { p.IPType = "6" },
+		"service-discovery.timeout":              func(p *loadbalance.Properties) { p.ServiceDiscovery.Timeout = -1 },
+		"hint-header-name":                       func(p *loadbalance.Properties) { p.HintHeaderName = "" },
+		"sticky-session.instance-id-cookie-name": func(p *loadbalance.Properties) { p.StickySession.InstanceIDCookieName = "a b" },
+		"health-check.initial-delay":             func(p *loadbalance.Properties) { p.HealthCheck.InitialDelay = -1 },
+		"health-check.interval":                  func(p *loadbalance.Properties) { p.HealthCheck.Interval = 0 },
+		"health-check.timeout":                   func(p *loadbalance.Properties) { p.HealthCheck.Timeout = 0 },
 		"health-check.refetch-instances-interval":    func(p *loadbalance.Properties) { p.HealthCheck.RefetchInstancesInterval = 0 },
 		"health-check.port":                          func(p *loadbalance.Properties) { p.HealthCheck.Port = 65536 },
 		"health-check.unhealthy-threshold":           func(p *loadbalance.Properties) { p.HealthCheck.UnhealthyThreshold = 0 },
