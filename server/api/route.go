@@ -28,12 +28,15 @@ type Route struct {
 	handle handle
 }
 
-// load says what kind of load the route is. What an operator or a probe looks at
-// is none: it is needed most when there is too much of the rest.
+// load says what kind of load the route is. Only what is about services is load:
+// what an operator or a probe looks at is needed most when there is too much of it.
 func (r Route) load() (kind shed.Kind, is bool) {
-	switch {
-	case r.Always, r.Access.kind == openAccess:
+	switch r.Access.kind {
+	case serviceAccess, namespaceAccess, legacyAccess, everywhereAccess:
+	default:
 		return 0, false
+	}
+	switch {
 	case r.Beat:
 		return shed.Beat, true
 	case r.Method == get:
