@@ -17,8 +17,13 @@ import (
 	"time"
 )
 
-// senders is how many connections the beats share.
-const senders = 50
+const (
+	// senders is how many connections the beats share. Each waits for its answers one
+	// by one, so that with many of them a slow answer holds up few beats.
+	senders = 250
+	// between is how many of a service may have left and not come again.
+	between = 5
+)
 
 // fleet is everybody that talks to the server.
 type fleet struct {
@@ -273,7 +278,7 @@ func (f *fleet) look(ctx context.Context, service string, udpPort int) error {
 			f.unhealthy.Add(1)
 		}
 	}
-	if len(list.Hosts) < f.instances()/f.services-senders/10 {
+	if len(list.Hosts) < f.instances()/f.services-between {
 		f.missing.Add(1)
 	}
 	return nil
