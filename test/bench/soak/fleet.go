@@ -174,7 +174,7 @@ func (f *fleet) register(ctx context.Context) error {
 
 // run starts the load, which ends with ctx.
 func (f *fleet) run(ctx context.Context) {
-	for n := range senders {
+	for n := range min(senders, len(f.all)) {
 		f.joined.Go(func() { f.send(ctx, n) })
 	}
 	for range f.watchers {
