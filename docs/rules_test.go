@@ -28,10 +28,15 @@ func TestRulesNameTheirTests(t *testing.T) {
 	require.NoError(t, err)
 
 	seen := map[string]bool{}
+	var stale []string
 	want := row.ReplaceAllStringFunc(string(text), func(line string) string {
 		m := row.FindStringSubmatch(line)
 		seen[m[1]] = true
-		return fmt.Sprintf("| %s | %s | %s |", m[1], m[2], strings.Join(tests[m[1]], ", "))
+		kept := fmt.Sprintf("| %s | %s | %s |", m[1], m[2], strings.Join(tests[m[1]], ", "))
+		if kept != line {
+			stale = append(stale, m[1])
+		}
+		return kept
 	})
 	for rule, names := range tests {
 		require.True(t, seen[rule], "%v is named after %s, which has no row in rules.md", names, rule)
@@ -43,7 +48,7 @@ func TestRulesNameTheirTests(t *testing.T) {
 		require.NoError(t, os.WriteFile("rules.md", []byte(want), 0o644))
 		return
 	}
-	require.Equal(t, want, string(text), "run: ROLLCALL_WRITE_DOCS=1 go test ./docs")
+	require.Empty(t, stale, "rules whose tests are others by now: run ROLLCALL_WRITE_DOCS=1 go test ./docs")
 }
 
 // ruleTests maps each rule to the tests named after it, with their folders.
