@@ -31,7 +31,7 @@ func started(t *testing.T, f *fakeRegistry, change ...func(*autoParams)) *regist
 func TestAR7_StateChangesFirst(t *testing.T) {
 	f := newFakeRegistry()
 	var auto *registry.AutoServiceRegistration
-	see := func(ctx context.Context, _ registry.Registration) error {
+	see := func(context.Context, registry.Registration) error {
 		if auto.State() != registry.StateStopping {
 			return errors.New("still " + string(auto.State()))
 		}

@@ -56,7 +56,7 @@ func TestSB21_NoRequestHoldsAConnectionForEver(t *testing.T) {
 				require.NoError(t, err)
 				_, err = io.ReadAll(conn)
 				require.NoError(t, err, "the server has closed the connection")
-				require.LessOrEqual(t, time.Since(began), IdleTimeout+HeaderTimeout)
+				require.LessOrEqual(t, time.Since(began), idleTimeout+HeaderTimeout)
 			})
 		})
 	}
