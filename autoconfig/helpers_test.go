@@ -1,7 +1,6 @@
 package autoconfig
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -178,22 +177,7 @@ func getWith(t *testing.T, client *http.Client, url string) (int, string) {
 }
 
 // logText is a log that can be read while it is written.
-type logText struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
+type logText struct{ testutil.Output }
 
 func (l *logText) count(text string) int { return strings.Count(l.String(), text) }
 

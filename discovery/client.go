@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,9 +15,6 @@ import (
 
 // closeTimeout bounds [Client.Close] (client rule C-R4).
 const closeTimeout = 2 * time.Second
-
-// groupSeparator stands between group and name, as Nacos writes them.
-const groupSeparator = "@@"
 
 // Client knows the instances of services (Spring's DiscoveryClient). The first
 // question about a service is asked of the sources, everything later is answered
@@ -102,39 +97,6 @@ func New(o Options) (*Client, error) {
 		c.run(c.beat)
 	}
 	return c, nil
-}
-
-// ID returns the id that a name stands for: "name" in the client's namespace and
-// group, or "GROUP@@name" in the client's namespace.
-func (c *Client) ID(name string) registry.ServiceID {
-	in := c.defaults.Load()
-	id := registry.ServiceID{Namespace: in.namespace, Group: in.group, Name: name}
-	if group, bare, ok := strings.Cut(name, groupSeparator); ok {
-		id.Name = bare
-		if group != "" {
-			id.Group = group
-		}
-	}
-	return id
-}
-
-// scope is where plain names are looked up. It is replaced as a whole, so that no
-// name is ever completed from two.
-type scope struct{ namespace, group string }
-
-// Defaults returns the namespace and group in which plain names are looked up.
-func (c *Client) Defaults() (namespace, group string) {
-	in := c.defaults.Load()
-	return in.namespace, in.group
-}
-
-// SetDefaults replaces Options.Namespace and Options.Group for every name that is
-// completed from now on, by [Client.ID] and [Client.Services]; "" are the defaults
-// of package registry. An id that was made before keeps its meaning, and so do
-// subscriptions, cached lists and the files of Options.Disk.
-func (c *Client) SetDefaults(namespace, group string) {
-	id := registry.ServiceID{Namespace: namespace, Group: group}.Normalize()
-	c.defaults.Store(&scope{id.Namespace, id.Group})
 }
 
 // Snapshot returns what is known about a service. Only the first question about
@@ -303,92 +265,6 @@ func (c *Client) close() error {
 	return errors.Join(errs...)
 }
 
-// lockEntry returns the entry of a normalised id, locked, and creates it when
-// there is none.
-func (c *Client) lockEntry(id registry.ServiceID) (*entry, error) {
-	if id.Name == "" {
-		return nil, errors.New("the service has no name")
-	}
-	for {
-		e, err := c.entry(id)
-		if err != nil {
-			return nil, err
-		}
-		e.mu.Lock()
-		if !e.dropped {
-			if e.fresh && e.override != nil {
-				c.plan(e, 0) // nobody waits for a fetch while there is a list
-			}
-			e.fresh = false
-			return e, nil
-		}
-		// It was dropped between the look-up and the lock: there is a newer one
-		// or room for it.
-		e.mu.Unlock()
-	}
-}
-
-func (c *Client) entry(id registry.ServiceID) (*entry, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, ErrClosed
-	}
-	old := *c.entries.Load()
-	if e := old[id]; e != nil {
-		return e, nil
-	}
-	e := newEntry(id)
-	if c.failover != nil && c.failover.lists[id] != nil {
-		e.override = c.failover.lists[id]
-		e.show(time.Now())
-	}
-	entries := make(map[registry.ServiceID]*entry, len(old)+1)
-	maps.Copy(entries, old)
-	entries[id] = e
-	c.entries.Store(&entries)
-	return e, nil
-}
-
-// drop forgets an entry that nobody uses. Its lock is held.
-func (c *Client) drop(e *entry) {
-	e.dropped = true
-	e.gone.Store(true)
-	c.polls.remove(e)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e.unknown {
-		e.unknown = false
-		c.unknown--
-	}
-	old := *c.entries.Load()
-	if old[e.id] != e {
-		return // the client was closed
-	}
-	entries := maps.Clone(old)
-	delete(entries, e.id)
-	c.entries.Store(&entries)
-}
-
-// admit counts a service without subscribers among those that nobody knows, if it
-// has no instance; false when there are too many of them.
-func (c *Client) admit(e *entry, empty bool) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case empty == e.unknown:
-	case !empty:
-		e.unknown = false
-		c.unknown--
-	case c.unknown >= c.opt.MaxUnknown:
-		return false
-	default:
-		e.unknown = true
-		c.unknown++
-	}
-	return true
-}
-
 // run starts a goroutine that Close waits for; false when it is too late.
 func (c *Client) run(f func()) bool {
 	c.mu.Lock()
@@ -398,17 +274,4 @@ func (c *Client) run(f func()) bool {
 	}
 	c.owned.Go(f)
 	return true
-}
-
-func (c *Client) countStale() float64     { return c.count((*Snapshot).Stale) }
-func (c *Client) countProtected() float64 { return c.count((*Snapshot).Protected) }
-
-func (c *Client) count(is func(*Snapshot) bool) float64 {
-	n := 0
-	for _, e := range *c.entries.Load() {
-		if s := e.current.Load(); s != nil && is(s) {
-			n++
-		}
-	}
-	return float64(n)
 }

@@ -1,7 +1,6 @@
 package discovery_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rollcall-go/rollcall/discovery"
+	"github.com/rollcall-go/rollcall/internal/testutil"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
@@ -214,22 +214,7 @@ func subscribe(t *testing.T, c *discovery.Client) (*events, *discovery.Subscript
 }
 
 // logBuffer is a log that can be read while it is written.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
+type logBuffer struct{ testutil.Output }
 
 func (b *logBuffer) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))

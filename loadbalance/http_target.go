@@ -105,7 +105,7 @@ func address(original *http.Request, chosen Result, preserveHost bool) *http.Req
 	}{*original, *original.URL} // in one piece, since every call makes one
 	out, u := &copies.Request, &copies.URL
 	out.URL = u
-	secure := false
+	var secure bool
 	if e := chosen.endpoint; e != nil {
 		u.Host, secure = e.host, e.secure.Load()
 	} else {

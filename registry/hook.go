@@ -112,8 +112,9 @@ func sortHooks(hooks []LifecycleHook) []LifecycleHook {
 // NacosRegistrationCustomizer). fx collects customizers in the value group
 // "registration.customizer". They run ordered by Order and then by Name, once
 // per attempt to register, and once more whenever the configuration changed, each
-// time on the registration as it was configured, and before the event [InstancePreRegistered]. What they set is overridden
-// only by listeners, hooks and what was changed at run time (rule B-R4).
+// time on the registration as it was configured, and before the event
+// [InstancePreRegistered]. What they set is overridden only by listeners, hooks and
+// what was changed at run time (rule B-R4).
 type Customizer struct {
 	// Name sorts customizers of equal order and names this one in errors.
 	Name string

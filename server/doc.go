@@ -3,8 +3,8 @@
 // door that applications use (package autoconfig).
 //
 // Here belongs the assembly: the block of properties nacos, what is created and
-// opened in which order, and what is said at the start. The parts are in the
-// folders below, each without a word about the others:
+// opened in which order, what the whole log goes through, and what is said at the
+// start. The parts are in the folders below; none knows those that stand behind it:
 //
 //   - naming: services, instances, health, and a copy of those that beat on disk
 //   - state: what has to survive, as commands of one state machine
@@ -13,6 +13,8 @@
 //   - probe: the health checks of persistent instances
 //   - auth: users, tokens, permissions
 //   - api: HTTP
+//   - shed: which requests are turned away when there are too many
 //   - push: UDP
+//   - control: the way to the data for whoever owns the directory
 //   - cmd/rollcall: the binary
 package server

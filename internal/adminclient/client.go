@@ -1,5 +1,9 @@
 // Package adminclient calls what operators need of a Nacos registry's HTTP API:
 // what the console calls, of Rollcall or of Nacos itself.
+//
+// Here belong calls that somebody makes by hand or in a script, each once. What an
+// application does to register and look up, with its retries and its login that
+// lasts, is package nacosclient.
 package adminclient
 
 import (

@@ -2,6 +2,10 @@
 // clients from holding what they do not use (server case SB-21), and the log of
 // what goes wrong with connections, which clients must not be able to fill
 // (SB-23).
+//
+// Here belongs what holds for each port, whatever is served on it. Here does not
+// belong how many connections or requests a port takes, when it is ready, and how it
+// ends.
 package httpserver
 
 import (
@@ -18,12 +22,12 @@ const (
 	// HeaderTimeout bounds a TLS handshake, the reading of a request's header, and
 	// of a body that comes to no handler.
 	HeaderTimeout = 10 * time.Second
-	// IdleTimeout is how long a connection stays open between two requests.
-	IdleTimeout = 60 * time.Second
-	// MaxHeaderBytes bounds a request's header.
-	MaxHeaderBytes = 64 << 10
-	// MaxStreams bounds the requests at the same time of one HTTP/2 connection.
-	MaxStreams = 100
+	// idleTimeout is how long a connection stays open between two requests.
+	idleTimeout = 60 * time.Second
+	// maxHeaderBytes bounds a request's header.
+	maxHeaderBytes = 64 << 10
+	// maxStreams bounds the requests at the same time of one HTTP/2 connection.
+	maxStreams = 100
 
 	// BodyTimeout and AnswerTimeout are those of BoundTime.
 	BodyTimeout   = 10 * time.Second
@@ -48,10 +52,10 @@ func New(h http.Handler, logger *slog.Logger) *Server {
 	return &Server{errors: errors, Server: &http.Server{
 		Handler:           begin(h),
 		ReadHeaderTimeout: HeaderTimeout,
-		IdleTimeout:       IdleTimeout,
-		MaxHeaderBytes:    MaxHeaderBytes,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: MaxStreams,
+			MaxConcurrentStreams: maxStreams,
 			SendPingTimeout:      pingAfter,
 			PingTimeout:          pingTimeout,
 			WriteByteTimeout:     AnswerTimeout,

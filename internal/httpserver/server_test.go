@@ -1,7 +1,6 @@
 package httpserver
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,7 +56,7 @@ func TestSB21_NoRequestHoldsAConnectionForEver(t *testing.T) {
 				require.NoError(t, err)
 				_, err = io.ReadAll(conn)
 				require.NoError(t, err, "the server has closed the connection")
-				require.LessOrEqual(t, time.Since(began), IdleTimeout+HeaderTimeout)
+				require.LessOrEqual(t, time.Since(began), idleTimeout+HeaderTimeout)
 			})
 		})
 	}
@@ -82,27 +80,9 @@ func TestServer_AHandlerThatWaitsIsNotCut(t *testing.T) {
 	})
 }
 
-// text is a log that can be read while it is written.
-type text struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (t *text) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.Write(b)
-}
-
-func (t *text) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.String()
-}
-
 func TestSB23_ErrorsOfConnectionsAreSummarised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := &text{}
+		log := &testutil.Output{}
 		server := New(http.NotFoundHandler(), slog.New(slog.NewTextHandler(log, nil)))
 		for i := range 10_000 {
 			server.ErrorLog.Printf("http: TLS handshake error from 192.0.2.1:%d: EOF", i)
@@ -120,7 +100,7 @@ func TestSB23_ErrorsOfConnectionsAreSummarised(t *testing.T) {
 
 func TestServer_TellsAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := &text{}
+		log := &testutil.Output{}
 		conn := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(errors.New("oh")) }),
 			slog.New(slog.NewTextHandler(log, nil)))
 		_, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -3,6 +3,13 @@
 //
 // A message is its constant text with its level; what varies belongs into
 // attributes.
+//
+// Here belongs what others can cause as often as they like: requests, connections,
+// what clients register. Samplers may stand behind one another, as that of a part
+// does before that of the whole log. Not here belongs that a state lasts, such as a
+// full disk or a collector that is away: there is nothing to count, and whoever
+// tries again repeats it by a rate.Sometimes, or tells only the beginning and the
+// end.
 package logsample
 
 import (
@@ -11,6 +18,9 @@ import (
 	"sync"
 	"time"
 )
+
+// muted is the attribute that counts what was left out.
+const muted = "muted"
 
 // maxMessages bounds how many messages are told apart at the same time. Texts are
 // constants of the program; where somebody's are not, all further ones are one.
@@ -100,6 +110,9 @@ func (s *Sampler) pass(to slog.Handler, r slog.Record) bool {
 		sp.passed++
 		return true
 	}
+	if counts(r) {
+		return true
+	}
 	sp.muted++
 	sp.last, sp.handler = r.Clone(), to
 	if sp.timer == nil {
@@ -107,6 +120,16 @@ func (s *Sampler) pass(to slog.Handler, r slog.Record) bool {
 		sp.timer = time.AfterFunc(sp.ends.Sub(now), func() { s.end(key, sp) })
 	}
 	return false
+}
+
+// counts says whether a record is what another sampler wrote at the end of a span:
+// that is one in an interval, and its count would get lost.
+func counts(r slog.Record) (found bool) {
+	r.Attrs(func(a slog.Attr) bool {
+		found = a.Key == muted
+		return !found
+	})
+	return found
 }
 
 // prune forgets the messages that have been quiet.
@@ -133,7 +156,7 @@ func (s *Sampler) end(key message, sp *span) {
 // the span any more.
 func (sp *span) summarise() {
 	r := sp.last
-	r.AddAttrs(slog.Int("muted", sp.muted-1))
+	r.AddAttrs(slog.Int(muted, sp.muted-1))
 	// There is nowhere to tell that the log cannot be written.
 	_ = sp.handler.Handle(context.Background(), r)
 }

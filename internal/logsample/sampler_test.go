@@ -1,34 +1,23 @@
 package logsample
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-go/rollcall/internal/testutil"
 )
 
 // target is a log that can be read while it is written.
-type target struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (t *target) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.text.Write(b)
-}
+type target struct{ testutil.Output }
 
 func (t *target) lines() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.Split(strings.TrimSuffix(t.text.String(), "\n"), "\n")
+	return strings.Split(strings.TrimSuffix(t.String(), "\n"), "\n")
 }
 
 func open(t *testing.T, burst int) (*Sampler, *slog.Logger, *target) {
@@ -85,6 +74,21 @@ func TestSB23_NoCountIsLostAtTheEnd(t *testing.T) {
 		s.Close()
 		logger.Info("often")
 		require.Equal(t, []string{"msg=often", "msg=often muted=3", "msg=often"}, log.lines())
+	})
+}
+
+func TestSB23_OneSamplerKeepsTheCountsOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, logger, log := open(t, 2)
+		inner := New(2, time.Minute)
+		t.Cleanup(inner.Close)
+		logger = slog.New(inner.Handler(logger.Handler()))
+		for range 10 {
+			logger.Info("often")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, []string{"msg=often", "msg=often", "msg=often muted=7"}, log.lines())
 	})
 }
 

@@ -29,7 +29,6 @@ type FakeNacos struct {
 	lightBeats bool
 	beatMillis int64
 	cacheFor   time.Duration
-	status     string
 	login      *fakeLogin
 }
 
@@ -58,7 +57,6 @@ func NewFakeNacos() *FakeNacos {
 		lightBeats: true,
 		beatMillis: 5000,
 		cacheFor:   3 * time.Second,
-		status:     "UP",
 	}
 }
 
@@ -82,13 +80,6 @@ func (f *FakeNacos) SetCacheFor(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.cacheFor = d
-}
-
-// SetServerStatus sets what operator/metrics reports.
-func (f *FakeNacos) SetServerStatus(status string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.status = status
 }
 
 // Wipe forgets every instance, as a restart does.
@@ -201,7 +192,7 @@ func (f *FakeNacos) answer(r Request) (int, any) {
 	}
 	switch {
 	case r.Is(http.MethodGet, "/ns/operator/metrics"):
-		return http.StatusOK, map[string]any{"status": f.status}
+		return http.StatusOK, map[string]any{"status": "UP"}
 	case r.Is(http.MethodGet, "/ns/service/list"):
 		return f.answerServices(r)
 	case r.Is(http.MethodGet, "/ns/instance/list"):

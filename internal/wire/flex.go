@@ -45,13 +45,12 @@ func (n flexInt) milliseconds() time.Duration {
 type flexFloat float64
 
 func (f *flexFloat) UnmarshalJSON(b []byte) error {
-	text := scalar(b)
-	if text == "null" || text == "" {
-		return nil
+	v := anyFloat(*f)
+	if err := v.UnmarshalJSON(b); err != nil {
+		return err
 	}
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return BadRequestf("not a number: %s", Excerpt(text))
+	if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+		return BadRequestf("not a number: %s", Excerpt(scalar(b)))
 	}
 	*f = flexFloat(v)
 	return nil

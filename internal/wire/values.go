@@ -89,16 +89,6 @@ func (p Params) Float(name string, def float64) (float64, error) {
 	return f, nil
 }
 
-// LenientFloat reads a number; blank, bad text, NaN and infinity are 0. Used for
-// protectThreshold of a service update.
-func (p Params) LenientFloat(name string) float64 {
-	f, err := p.Float(name, 0)
-	if err != nil {
-		return 0
-	}
-	return f
-}
-
 func parseCount(text string) (int, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {

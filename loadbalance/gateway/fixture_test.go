@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/gin-gonic/gin"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/rollcall-go/rollcall/discovery"
 	"github.com/rollcall-go/rollcall/discovery/memory"
+	"github.com/rollcall-go/rollcall/internal/testutil"
 	"github.com/rollcall-go/rollcall/loadbalance"
 	"github.com/rollcall-go/rollcall/loadbalance/gateway"
 	"github.com/rollcall-go/rollcall/registry"
@@ -125,19 +124,4 @@ func header(name, value string) func(*http.Request) {
 }
 
 // buffer is a log that tests read while it is written.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
+type buffer = testutil.Output

@@ -4,8 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -82,21 +80,6 @@ func gaps(began time.Time, beats []testutil.Request) []time.Duration {
 func isLight(r testutil.Request) bool { return !r.Form.Has("beat") }
 
 // logBuffer is a log that tests read while others write it.
-type logBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
+type logBuffer struct{ testutil.Output }
 
 func (b *logBuffer) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }

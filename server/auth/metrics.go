@@ -66,7 +66,7 @@ func (m *metrics) login(err error) {
 
 // refuse counts a call that is refused, and returns its error.
 func (m *metrics) refuse(err error) error {
-	reason := ""
+	var reason string
 	switch {
 	case err == nil:
 		return nil

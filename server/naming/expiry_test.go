@@ -2,7 +2,6 @@ package naming
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -10,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
@@ -200,27 +198,6 @@ func TestKeepExpired_StopsRemovalOnly(t *testing.T) {
 	})
 }
 
-// fleet is 20 services with 5 instances each, one beat of each every 5 s.
-func fleet(t *testing.T, s *Store) (keys []wire.ServiceKey, beatAll func()) {
-	for n := range 20 {
-		k := serviceKey(fmt.Sprintf("fleet-%02d", n))
-		keys = append(keys, k)
-		for port := range 5 {
-			require.NoError(t, s.Register(k, registration("192.0.2.1", port)))
-		}
-	}
-	return keys, func() {
-		for _, k := range keys {
-			for port := range 5 {
-				result, err := s.Beat(k, at("192.0.2.1", port), nil)
-				if err != nil || !result.Known {
-					t.Fatalf("beat %s: %v %v", k, result, err)
-				}
-			}
-		}
-	}
-}
-
 func TestSB08_AStallIsNotTakenForSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore(t, Options{})
@@ -255,177 +232,6 @@ func TestSB08_AStallIsNotTakenForSilence(t *testing.T) {
 			require.Zero(t, lookup(t, s, k).Len())
 		}
 		require.Equal(t, 20, s.Stats().Services)
-	})
-}
-
-func TestSB08_ANodeThatHearsNobodyIsDeaf(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStore(t, Options{})
-		keys, beatAll := fleet(t, s)
-		for range 24 {
-			time.Sleep(5 * time.Second)
-			beatAll()
-		}
-		time.Sleep(2 * time.Minute) // all traffic is blocked
-		for _, k := range keys {
-			r := lookup(t, s, k)
-			require.Equal(t, 5, r.HealthyCount(), "the first caller after it sees everybody")
-		}
-		beatAll()
-
-		// The control: others still call, only the beaters are gone for good.
-		unhealthy, gone := silence(s, keys[0], at("192.0.2.1", 1), time.Minute)
-		requireBetween(t, unhealthy, 15*time.Second, 16*time.Second, "unhealthy")
-		requireBetween(t, gone, 30*time.Second, 31*time.Second, "gone")
-	})
-}
-
-func TestSB08_DeafnessEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStore(t, Options{})
-		_, beatAll := fleet(t, s)
-		for range 24 {
-			time.Sleep(5 * time.Second)
-			beatAll()
-		}
-		time.Sleep(deafMost + time.Minute)
-		require.Zero(t, s.Stats().Instances)
-	})
-}
-
-// TestSB20_BeatsThatAreTurnedAwayAreNoSilence: a server that cannot read all beats
-// knows that somebody is alive, not who, so that it takes nobody for dead.
-func TestSB20_BeatsThatAreTurnedAwayAreNoSilence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStore(t, Options{})
-		k := serviceKey("busy")
-		require.NoError(t, s.Register(k, registration("192.0.2.1", 1)))
-		flips := s.metrics.flips
-		for range 24 { // two minutes
-			time.Sleep(5 * time.Second)
-			s.BeatTurnedAway()
-		}
-		r, ok := s.Lookup(k)
-		require.True(t, ok)
-		i, ok := r.Get(at("192.0.2.1", 1))
-		require.True(t, ok)
-		require.True(t, i.Healthy)
-		require.Zero(t, testutil.ToFloat64(flips))
-
-		// Then one timeout in full, and no more.
-		unhealthy, gone := silence(s, k, at("192.0.2.1", 1), time.Minute)
-		requireBetween(t, unhealthy, 15*time.Second, 16500*time.Millisecond, "unhealthy")
-		requireBetween(t, gone, 30*time.Second, 33*time.Second, "gone")
-	})
-}
-
-func TestSB08_AtMostHalfOfAServiceGoesAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStore(t, Options{})
-		k := serviceKey("cliff")
-		for port := range 100 {
-			require.NoError(t, s.Register(k, shortLived(port)))
-		}
-		var sizes []int
-		for range 60 {
-			time.Sleep(500 * time.Millisecond)
-			if n := lookup(t, s, k).Len(); len(sizes) == 0 || sizes[len(sizes)-1] != n {
-				sizes = append(sizes, n)
-			}
-		}
-		require.Equal(t, []int{100, 50, 25, 13, 7, 4, 2, 1, 0}, sizes)
-	})
-}
-
-func TestSB08_SmallServicesGoByHalvesToo(t *testing.T) {
-	for size, want := range map[int][]time.Duration{
-		// How long after the first removal each of the others follows.
-		1: {0},
-		2: {0, 3 * time.Second},
-		3: {0, 3 * time.Second, 6 * time.Second},
-		5: {0, 0, 3 * time.Second, 6 * time.Second, 9 * time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newStore(t, Options{})
-			k := serviceKey("small")
-			for port := range size {
-				require.NoError(t, s.Register(k, shortLived(port)))
-			}
-			var gone []time.Duration
-			start := time.Now()
-			for len(gone) < size && time.Since(start) < time.Minute {
-				time.Sleep(leaseTick)
-				for range size - len(gone) - lookup(t, s, k).Len() {
-					gone = append(gone, time.Since(start))
-				}
-			}
-			require.Len(t, gone, size)
-			requireBetween(t, gone[0], 6*time.Second, 6500*time.Millisecond, "the first goes on time")
-			for i := range gone {
-				require.InDelta(t, want[i].Seconds(), (gone[i] - gone[0]).Seconds(), 0.3, "%d of %d", i, size)
-			}
-		})
-	}
-}
-
-func TestSB08_OneDeathAmongFewIsOnTime(t *testing.T) {
-	for size := 2; size <= 3; size++ {
-		synctest.Test(t, func(t *testing.T) {
-			s := newStore(t, Options{})
-			k := serviceKey("few")
-			for port := range size {
-				require.NoError(t, s.Register(k, shortLived(port)))
-			}
-			start := time.Now()
-			for lookup(t, s, k).Len() == size && time.Since(start) < time.Minute {
-				for port := 1; port < size; port++ {
-					_, err := s.Beat(k, at("192.0.2.1", port), nil)
-					require.NoError(t, err)
-				}
-				time.Sleep(leaseTick)
-			}
-			requireBetween(t, time.Since(start), 6*time.Second, 6500*time.Millisecond, "gone")
-			require.Zero(t, testutil.ToFloat64(s.metrics.held))
-		})
-	}
-}
-
-func TestSB23_HeldRemovalsAreLoggedOncePerWindow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		s := newStore(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		k := serviceKey("flood")
-		for port := range 40 {
-			require.NoError(t, s.Register(k, shortLived(port)))
-			time.Sleep(leaseTick / 2) // so that they fall due one after another
-		}
-		time.Sleep(40 * time.Second)
-		require.Zero(t, lookup(t, s, k).Len())
-		lines := strings.Count(log.String(), "more than half of a service fell silent at once")
-		require.Positive(t, lines)
-		require.LessOrEqual(t, lines, 8, "one for each window: %s", log.String())
-	})
-}
-
-func TestSB08_WhatIsHeldBackCanStillBeSaved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStore(t, Options{})
-		k := serviceKey("saved")
-		for port := range 100 {
-			require.NoError(t, s.Register(k, shortLived(port)))
-		}
-		time.Sleep(7 * time.Second)
-		left := ports(s, k)
-		require.Len(t, left, 50)
-		for range 20 {
-			for _, port := range left {
-				_, err := s.Beat(k, at("192.0.2.1", port), nil)
-				require.NoError(t, err)
-			}
-			time.Sleep(time.Second)
-		}
-		require.Equal(t, left, ports(s, k))
-		require.Equal(t, 50, lookup(t, s, k).HealthyCount())
 	})
 }
 

@@ -110,6 +110,7 @@ func New(o Options) *Store {
 func (s *Store) Close() error {
 	s.cancel()
 	<-s.done
+	s.warnings.close()
 	return nil
 }
 

@@ -51,7 +51,7 @@ func (s *mysqlServer) serve(conn net.Conn) error {
 	if err := send(conn, 0, greeting); err != nil {
 		return err
 	}
-	if _, _, err := receive(in); err != nil {
+	if _, err := receive(in); err != nil {
 		return err
 	}
 	ok := []byte{0, 0, 0, 2, 0, 0, 0}
@@ -62,7 +62,7 @@ func (s *mysqlServer) serve(conn net.Conn) error {
 	if err := send(conn, 2, ok); err != nil {
 		return err
 	}
-	_, query, err := receive(in)
+	query, err := receive(in)
 	if err != nil || len(query) == 0 || query[0] != 3 {
 		return err
 	}
@@ -108,14 +108,14 @@ func send(w io.Writer, sequence byte, payload []byte) error {
 	return err
 }
 
-func receive(r io.Reader) (sequence byte, payload []byte, err error) {
+func receive(r io.Reader) (payload []byte, err error) {
 	var head [4]byte
 	if _, err = io.ReadFull(r, head[:]); err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	payload = make([]byte, int(head[0])|int(head[1])<<8|int(head[2])<<16)
 	_, err = io.ReadFull(r, payload)
-	return head[3], payload, err
+	return payload, err
 }
 
 func TestMySQL_Answers(t *testing.T) {

@@ -90,26 +90,15 @@ func Encode(c Command) ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	body, err := marshal(c)
+	body, err := wire.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("encode the command %s: %w", c.tag(), err)
 	}
-	encoded, err := marshal(envelope{Tag: c.tag(), Version: commandVersion, Body: body})
+	encoded, err := wire.Marshal(envelope{Tag: c.tag(), Version: commandVersion, Body: body})
 	if err != nil {
 		return nil, fmt.Errorf("encode the command %s: %w", c.tag(), err)
 	}
 	return encoded, nil
-}
-
-// marshal is json.Marshal without escapes for HTML.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // unmarshalStrictly is json.Unmarshal of one value whose members are all known.

@@ -39,7 +39,7 @@ func TestPlain_ReadsWhatIsWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := instance("orders", "192.0.2.1", 80)
 			c.change(&want)
-			text, err := marshal(want)
+			text, err := wire.Marshal(want)
 			require.NoError(t, err)
 			var got Instance
 			p := plain{rest: text}
@@ -66,7 +66,7 @@ func TestPlain_IsTheFormOnDisk(t *testing.T) {
 		InstanceKey: InstanceKey{Cluster: "c", IP: "i", Port: 1}, ID: "id", Weight: 1, Enabled: true, Healthy: true,
 		Metadata: map[string]string{"k": "v"}, App: "a",
 	}
-	text, err := marshal(everything)
+	text, err := wire.Marshal(everything)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), `""`)
 	var got Instance
@@ -80,7 +80,7 @@ func TestPlain_IsTheFormOnDisk(t *testing.T) {
 func FuzzPlain(f *testing.F) {
 	i := instance("orders", "192.0.2.1", 80)
 	i.App, i.Metadata = "shop", map[string]string{"a": "1", "b": "ü"}
-	text, err := marshal(i)
+	text, err := wire.Marshal(i)
 	require.NoError(f, err)
 	f.Add(text)
 	for _, change := range [][2]string{

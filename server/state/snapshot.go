@@ -7,6 +7,8 @@ import (
 	"io"
 
 	iradix "github.com/hashicorp/go-immutable-radix/v2"
+
+	"github.com/rollcall-go/rollcall/internal/wire"
 )
 
 // A snapshot is a sequence of JSON documents, one to a line: a head, the records
@@ -96,7 +98,7 @@ func (s *snapshotWriter) put(r record) {
 	if s.err != nil {
 		return
 	}
-	line, err := marshal(r)
+	line, err := wire.Marshal(r)
 	if err == nil {
 		_, err = s.w.Write(append(line, '\n'))
 	}

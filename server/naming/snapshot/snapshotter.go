@@ -135,6 +135,7 @@ func (s *Snapshotter) run(ctx context.Context, period time.Duration) {
 			}
 		}
 		err := s.keep()
+		ticker.Reset(period) // one that fired meanwhile would have it written once more at once
 		switch {
 		case err != nil && !s.failing:
 			s.logger.Error("ephemeral instances cannot be kept on disk; trying on", slog.Any("error", err))

@@ -1,0 +1,109 @@
+package config
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLoad_UnknownKeysAreNotesWithTheNearestName(t *testing.T) {
+	_, c := load(t, Sources{
+		Text:       "mine: 1\napp: {other: 2, demo: {prot: 1, nested: {iptypes: 2}, ipType: x, zzz: 3, metdata: {a: 1}, nestd: {b: 2}}}\n",
+		Properties: []Setting{set("nmae", "x")},
+	})
+	require.NoError(t, c.Err())
+	require.Equal(t, []string{
+		"configuration read [from ConfigYAML]",
+		"unknown configuration key, it has no effect [key app.demo.prot at ConfigYAML:2 nearest app.demo.port]",
+		"unknown configuration key, it has no effect [key app.demo.nested.iptypes at ConfigYAML:2 nearest app.demo.nested.ip-type]",
+		"unknown configuration key, it has no effect [key app.demo.ipType at ConfigYAML:2 nearest app.demo.nested.ip-type]",
+		"unknown configuration key, it has no effect [key app.demo.zzz at ConfigYAML:2]",
+		"unknown configuration key, it has no effect [key app.demo.metdata at ConfigYAML:2 nearest app.demo.metadata]",
+		"unknown configuration key, it has no effect [key app.demo.nestd at ConfigYAML:2 nearest app.demo.nested]",
+		"unknown configuration key, it has no effect [key app.demo.nmae at property nearest app.demo.name]",
+	}, notes(c))
+}
+
+func TestLoad_VariablesThatAreNearlyOnesOfAKeyAreNotes(t *testing.T) {
+	t.Setenv("APP_DEMO_NESTED_IPTYPE", "x")  // as Spring would have it
+	t.Setenv("APP_DEMO_PROT", "1")           // two letters changed places
+	t.Setenv("APP_DEMO_NAMES", "x")          // one too many
+	t.Setenv("APP_DEMO_PORT", "7")           // right
+	t.Setenv("APP_DEMO_PORT_8080_TCP", "x")  // somebody else's
+	t.Setenv("APP_DEMO_NESTED_IPTYPES", "")  // empty is not set
+	t.Setenv("APP_DEMO_SERVICE_HOST", "1.2") // somebody else's
+	d, c := load(t, Sources{Text: "{}"})
+	require.NoError(t, c.Err())
+	require.Equal(t, 7, d.Port)
+	require.Equal(t, []string{
+		"configuration read [from ConfigYAML]",
+		"environment variable is that of no key, it has no effect [name APP_DEMO_NAMES nearest APP_DEMO_NAME]",
+		"environment variable is that of no key, it has no effect [name APP_DEMO_NESTED_IPTYPE nearest APP_DEMO_NESTED_IP_TYPE]",
+		"environment variable is that of no key, it has no effect [name APP_DEMO_PROT nearest APP_DEMO_PORT]",
+	}, notes(c))
+}
+
+func TestLoad_SpringDocumentsAreReadAndSaidSo(t *testing.T) {
+	d, c := load(t, Sources{Text: "spring: {app: {demo: {name: s}}}\n"})
+	require.Equal(t, "s", d.Name)
+	require.Contains(t, notes(c), "keys below spring: are read as if the prefix were not there [at ConfigYAML:1]")
+}
+
+func notes(c *Config) []string {
+	texts := make([]string, len(c.Notes))
+	for i, n := range c.Notes {
+		texts[i] = n.Text
+		if n.Args != nil {
+			texts[i] += " " + fmt.Sprint(n.Args)
+		}
+	}
+	return texts
+}
+
+func TestLoad_KeysOfAnotherProgramAreNamedWithOurs(t *testing.T) {
+	d := defaults()
+	c, err := Load(Sources{
+		Text: `
+spring: { life: { timeout: 5 } }
+ribbon: { ReadTimeout: 1, ConnectTimeout: 2 }
+app.demo:
+  servlet: { name: x, other: y }
+  name: { root: info }
+  port: 2
+liferaft: { timeout: '${ribbon.ReadTimeout}' }
+`,
+		Foreign: map[string]string{"life.timeout": "app.demo.wait", "ribbon": "", "app.demo.servlet.name": "app.demo.name", "app.demo.name.root": "app.demo.name"},
+	}, Block{"app.demo", &d})
+	require.NoError(t, err)
+	require.NoError(t, c.Err())
+	require.Equal(t, "def", d.Name)
+	require.Equal(t, 2, d.Port)
+	require.Equal(t, []string{
+		"configuration read [from ConfigYAML]",
+		"keys below spring: are read as if the prefix were not there [at ConfigYAML:2]",
+		"configuration key of another program, it has no effect [key life.timeout at ConfigYAML:2 use app.demo.wait]",
+		"configuration key of another program, it has no effect [key ribbon at ConfigYAML:3]",
+		"configuration key of another program, it has no effect [key app.demo.servlet.name at ConfigYAML:5 use app.demo.name]",
+		"configuration key of another program, it has no effect [key app.demo.name.root at ConfigYAML:6 use app.demo.name]",
+		"unknown configuration key, it has no effect [key app.demo.servlet.other at ConfigYAML:5]",
+	}, notes(c))
+
+	c, err = Load(Sources{
+		Text:    "ribbon.ReadTimeout: 1\napp.demo.servlet: 5\nlife: 6\n",
+		Foreign: map[string]string{"ribbon": "", "app.demo.servlet.name": "", "life.timeout": ""},
+	}, Block{"app.demo", &d})
+	require.NoError(t, err)
+	require.NoError(t, c.Err())
+	require.Contains(t, notes(c), "configuration key of another program, it has no effect [key ribbon.ReadTimeout at ConfigYAML:1]")
+	require.Contains(t, notes(c), "unknown configuration key, it has no effect [key app.demo.servlet at ConfigYAML:2]")
+
+	c, err = Load(Sources{
+		Text: "{}", Foreign: map[string]string{"app.demo.servlet.name": "app.demo.name"},
+		Properties: []Setting{set("servlet.name", "x"), set("servlet", "y")},
+	}, Block{"app.demo", &d})
+	require.NoError(t, err)
+	require.NoError(t, c.Err())
+	require.Contains(t, notes(c), "configuration key of another program, it has no effect [key app.demo.servlet.name at property use app.demo.name]")
+	require.Contains(t, notes(c), "unknown configuration key, it has no effect [key app.demo.servlet at property]")
+}

@@ -1,0 +1,121 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-go/rollcall/loadbalance"
+)
+
+func TestGatewayStreams(t *testing.T) {
+	next := make(chan struct{})
+	left := make(chan struct{})
+	b := backend(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: one\n\n")
+		w.(http.Flusher).Flush()
+		<-next
+		fmt.Fprint(w, "data: two\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		close(left)
+	})
+	s := withGin(t, only("orders"), at("orders", b.Listener.Addr().String()))
+	ctx, leave := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/orders/events", nil)
+	require.NoError(t, err)
+	resp, err := s.Client().Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	events := bufio.NewReader(resp.Body)
+	line, err := events.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "data: one\n", line, "comes before there is another")
+	close(next)
+	_, err = events.ReadString('\n')
+	require.NoError(t, err)
+	line, err = events.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "data: two\n", line)
+	leave()
+	select {
+	case <-left:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the call goes on although its caller has left")
+	}
+}
+
+func TestGatewayAnswerThatBreaksOffIsNotTakenForWhole(t *testing.T) {
+	b := backend(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "half")
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	instance := at("orders", b.Listener.Addr().String())
+	for name, s := range map[string]*site{
+		"gin":      withGin(t, only("orders"), instance),
+		"net/http": open(t, only("orders"), loadbalance.DefaultProperties(), nil, instance),
+	} {
+		t.Run(name, func(t *testing.T) {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/orders/x", nil)
+			require.NoError(t, err)
+			resp, err := s.Client().Do(req)
+			if err != nil {
+				return // it broke before there was anything
+			}
+			defer resp.Body.Close()
+			_, err = io.ReadAll(resp.Body)
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		})
+	}
+}
+
+func TestGatewayCarriesSwitchedProtocols(t *testing.T) {
+	b := backend(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "websocket" || r.Header.Get("Connection") != "Upgrade" {
+			http.Error(w, "no upgrade", http.StatusBadRequest)
+			return
+		}
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		_ = rw.Flush()
+		for {
+			line, err := rw.ReadString('\n')
+			if err != nil {
+				return
+			}
+			fmt.Fprint(rw, strings.ToUpper(line))
+			_ = rw.Flush()
+		}
+	})
+	s := withGin(t, only("orders"), at("orders", b.Listener.Addr().String()))
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
+	fmt.Fprint(conn, "GET /orders/chat HTTP/1.1\r\nHost: shop\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	in := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(in, nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusSwitchingProtocols, resp.StatusCode)
+	for _, word := range []string{"one\n", "two\n"} {
+		fmt.Fprint(conn, word)
+		line, err := in.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, strings.ToUpper(word), line)
+	}
+}
