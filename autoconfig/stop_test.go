@@ -232,6 +232,7 @@ func TestAR8_TheStopTimeoutCoversEveryStep(t *testing.T) {
 		"immediate":           {[]fx.Option{Property("server.shutdown", "immediate")}, 6 * time.Second},
 		"no registration":     {[]fx.Option{Property(auto+"enabled", false), Property(auto+"drain", "7s")}, 23 * time.Second},
 		"no discovery at all": {[]fx.Option{Property("cloud.discovery.enabled", false)}, 23 * time.Second},
+		"management server":   {[]fx.Option{Property("management.server.port", 0)}, 27 * time.Second},
 		"lame duck":           {[]fx.Option{Property("server.lame-duck", "4s")}, 30 * time.Second},
 		"no web server":       {[]fx.Option{Property("server.port", -1)}, 6 * time.Second},
 		"the user's own":      {[]fx.Option{fx.StopTimeout(time.Minute)}, time.Minute},

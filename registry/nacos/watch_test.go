@@ -119,6 +119,8 @@ func TestWatch_AServerThatLagsDoesNotUndoAnUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := testutil.NewCluster(t, 1)
 		r := newRegistry(t, c, watching)
+		var told []registry.Registration
+		r.Watch(func(reg registry.Registration) { told = append(told, reg) })
 		reg := registration()
 		require.NoError(t, r.Register(t.Context(), reg))
 		time.Sleep(time.Second)
@@ -128,6 +130,8 @@ func TestWatch_AServerThatLagsDoesNotUndoAnUpdate(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		edit(t, c, func(i *testutil.FakeInstance) { i.Weight = 7 }) // it caught up
 		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		require.Empty(t, told, "not even for a while")
 		c.Nodes[0].Wipe()
 		time.Sleep(2 * period)
 		require.EqualValues(t, 7, stored(t, c).Weight)
