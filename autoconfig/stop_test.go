@@ -222,6 +222,23 @@ func (blackHole) Deregister(ctx context.Context, _ registry.Registration) error 
 	return ctx.Err()
 }
 
+// Whoever stops the application with less time than it asked for gets a shorter
+// drain: the web server keeps what it needs.
+func TestAR7_TheDrainLeavesTheWebServerItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFakeRegistry()
+		listener, _ := inMemory(t)
+		app := start(t, ConfigYAML(quiet), Backend(r), listener, Property(auto+"drain", "30s"),
+			Property("server.shutdown-timeout", "8s"), Property("server.lame-duck", "1s"))
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		began := time.Now()
+		require.NoError(t, app.Stop(ctx))
+		require.Equal(t, 7*time.Second, time.Since(began), "15 s less 9 s is the drain, and nobody is served: 1 s of lame duck")
+		require.Equal(t, []string{"register", "deregister"}, r.all())
+	})
+}
+
 func TestAR8_TheStopTimeoutCoversEveryStep(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts []fx.Option
@@ -232,6 +249,7 @@ func TestAR8_TheStopTimeoutCoversEveryStep(t *testing.T) {
 		"immediate":           {[]fx.Option{Property("server.shutdown", "immediate")}, 6 * time.Second},
 		"no registration":     {[]fx.Option{Property(auto+"enabled", false), Property(auto+"drain", "7s")}, 23 * time.Second},
 		"no discovery at all": {[]fx.Option{Property("cloud.discovery.enabled", false)}, 23 * time.Second},
+		"management server":   {[]fx.Option{Property("management.server.port", 0)}, 27 * time.Second},
 		"lame duck":           {[]fx.Option{Property("server.lame-duck", "4s")}, 30 * time.Second},
 		"no web server":       {[]fx.Option{Property("server.port", -1)}, 6 * time.Second},
 		"the user's own":      {[]fx.Option{fx.StopTimeout(time.Minute)}, time.Minute},

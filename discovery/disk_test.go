@@ -210,6 +210,35 @@ func TestCR2_AFileOfALaterFormatIsLeftAlone(t *testing.T) {
 	})
 }
 
+// A list that lacks a source's share is not taken for what there is: the file keeps
+// the whole one.
+func TestCR2_AnIncompleteListIsNotSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		process := func(first, second *fakeSource) *discovery.Client {
+			first.name, second.name = "first", "second"
+			return onDisk(t, dir, first, func(o *discovery.Options) {
+				o.Sources, o.Merge = []discovery.Source{first, second}, discovery.MergeUnion
+			})
+		}
+		c := process(newFake(inst(1)), newFake(inst(2)))
+		snapshot(t, c)
+		require.NoError(t, c.Close())
+
+		down := newFake()
+		down.fail(errDown)
+		c = process(down, newFake(inst(2)))
+		require.Equal(t, []string{inst(2).IP}, addresses(snapshot(t, c)))
+		after(12 * time.Hour)
+		require.NoError(t, c.Close())
+
+		s := newFake()
+		s.fail(errDown)
+		c = process(down, s)
+		require.Equal(t, []string{inst(1).IP, inst(2).IP}, addresses(snapshot(t, c)))
+	})
+}
+
 // A folder that cannot be written to is reported and disturbs nothing.
 func TestCR2_AFolderThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

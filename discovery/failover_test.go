@@ -91,6 +91,30 @@ func TestFailover_TheSwitchPutsTheOperatorsListsInPlace(t *testing.T) {
 	})
 }
 
+// A service that only the operator knew of is looked up when the switch is turned
+// back, and not when its next poll happens to be due.
+func TestFailover_WhatTheSourcesNeverToldIsAskedWhenItEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOperator(t)
+		o.write("orders.json", byHand)
+		o.turn("1")
+		s := newFake()
+		s.fail(errDown)
+		c := o.client(s, func(p *discovery.Options) { p.MaxBackOff = time.Hour })
+		e, _ := subscribe(t, c)
+		after(90 * time.Minute)
+		fetches := s.fetches()
+		s.set(inst(2))
+		after(time.Minute)
+		require.Equal(t, fetches, s.fetches(), "the next poll is far away")
+		o.turn("0")
+		after(discovery.FailoverCheck)
+		all := e.all()
+		require.Equal(t, []string{inst(2).IP}, addresses(all[len(all)-1]))
+		require.Equal(t, fetches+1, s.fetches())
+	})
+}
+
 // In an outage from the start on, with nothing saved.
 func TestFailover_AnswersWithoutTheSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

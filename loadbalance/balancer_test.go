@@ -82,6 +82,8 @@ func TestDR15_UnhealthyOnly(t *testing.T) {
 	require.Equal(t, "12", keys(chosen(t, l)))
 	l = having(t, loadbalance.Options{UseUnhealthyWhenEmpty: true}, append(list, inst(5))...)
 	require.Equal(t, "5", keys(chosen(t, l)))
+	l = having(t, with(func(p *loadbalance.Properties) { p.UseUnhealthyWhenEmpty = true }), list...)
+	require.Equal(t, "12", keys(chosen(t, l)))
 }
 
 func TestFilters_NarrowWhatIsUsableAndComeBeforeTheCluster(t *testing.T) {

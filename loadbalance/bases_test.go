@@ -23,18 +23,24 @@ func TestTransport_ConnectionsByService(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close()) }()
 	p := DefaultProperties()
-	p.Clients = map[string]map[string]any{"orders": {"http": map[string]any{"max-conns-per-host": "7", "response-timeout": "9s"}}}
+	p.Clients = map[string]map[string]any{"orders": {"http": map[string]any{
+		"connect-timeout": "5s", "response-timeout": "9s", "max-conns-per-host": "7", "max-idle-conns-per-host": "8",
+	}}}
 	l, err := New(Options{Discovery: c, Properties: &p})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, l.Close()) }()
 	rt := NewTransport(l, nil, TransportOptions{})
-	base := func(name string) *http.Transport {
+	options := func(name string) BaseTransportOptions {
 		chosen, err := l.Choose(t.Context(), l.ID(name))
 		require.NoError(t, err)
-		return rt.baseFor(rt.settings(chosen).http).(*http.Transport)
+		return rt.settings(chosen).http
 	}
+	base := func(name string) *http.Transport { return rt.baseFor(options(name)).(*http.Transport) }
+	require.Equal(t, 5*time.Second, newDialer(options("orders")).Timeout)
+	require.Equal(t, DefaultConnectTimeout, newDialer(options("stock")).Timeout)
 	orders, stock := base("orders"), base("stock")
 	require.Equal(t, 7, orders.MaxConnsPerHost)
+	require.Equal(t, 8, orders.MaxIdleConnsPerHost)
 	require.Equal(t, 9*time.Second, orders.ResponseHeaderTimeout)
 	require.Zero(t, stock.MaxConnsPerHost)
 	require.Same(t, orders, base("orders"))

@@ -121,30 +121,6 @@ func TestDR2_WeightedRoundRobinSpreads(t *testing.T) {
 	require.NotContains(t, order+order, "1111", "in blocks: %s", order)
 }
 
-// Weights change nothing about the rule that each has its share, whatever they
-// are, nor about the size of a round.
-func TestDR2_WeightedRoundRobinShares(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		weights := rapid.SliceOfN(rapid.Float64Range(0.001, 10000), 1, 12).Draw(t, "weights")
-		sum := 0.0
-		for _, w := range weights {
-			sum += w
-		}
-		counts := map[int]int{}
-		p := loadbalance.WeightedRoundRobin(seeded()).Build(weighted(weights...))
-		for range 20000 {
-			r, err := p.Pick(&loadbalance.Request{})
-			require.NoError(t, err)
-			counts[r.Instance.Port]++
-		}
-		for n, w := range weights {
-			if got := float64(counts[n+1]) / 200; got < 100*w/sum-5 || got > 100*w/sum+5 {
-				t.Fatalf("weight %v of %v has %v %%", w, sum, got)
-			}
-		}
-	})
-}
-
 func TestDR2_LeastActiveTakesTheIdlest(t *testing.T) {
 	o := with(func(p *loadbalance.Properties) { p.Algorithm = "least-active" })
 	l := having(t, o, inst(1), inst(2), inst(3, func(i *registry.Instance) { i.Weight = 2 }))

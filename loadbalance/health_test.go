@@ -247,6 +247,76 @@ func TestDR5_PathsPortsAndKeys(t *testing.T) {
 	})
 }
 
+// Every figure of a probe is the configuration's.
+func TestDR5_IntervalsTimeoutAndThresholdsAreKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &clinic{}
+		l := probing(t, c, two(), func(p *loadbalance.Properties) {
+			p.HealthCheck.Interval, p.HealthCheck.Timeout = 10*time.Second, 5*time.Second
+			p.HealthCheck.UnhealthyThreshold, p.HealthCheck.HealthyThreshold = 3, 2
+		})
+		chosen(t, l)
+		synctest.Wait()
+		require.Len(t, c.take(), 2, "at once")
+		c.set(first, 0) // hangs
+		for round := range 3 {
+			time.Sleep(10*time.Second - time.Millisecond)
+			synctest.Wait()
+			require.Empty(t, c.take(), "round %d", round)
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			require.Len(t, c.take(), 2, "round %d", round)
+			require.Equal(t, "12", keys(chosen(t, l)), "round %d", round)
+		}
+		time.Sleep(4999 * time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, "12", keys(chosen(t, l)), "the third probe has not failed yet")
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, "2", keys(chosen(t, l)), "it has after its five seconds")
+		c.set(first, 200)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		require.Equal(t, "2", keys(chosen(t, l)), "one success is not enough")
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.Equal(t, "12", keys(chosen(t, l)))
+	})
+}
+
+// A verdict needs failures in a row: one success in between begins anew.
+func TestDR5_FailuresThatAreNotInARowTakeNobodyOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &clinic{}
+		l := probing(t, c, two())
+		chosen(t, l)
+		synctest.Wait()
+		for range 5 {
+			for _, status := range []int{500, 200} {
+				c.set(first, status)
+				time.Sleep(25 * time.Second)
+				synctest.Wait()
+				require.Equal(t, "12", keys(chosen(t, l)))
+			}
+		}
+	})
+}
+
+// A probe never outlasts the interval: the next one would find it under way.
+func TestDR5_TheIntervalBoundsAProbeToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &clinic{}
+		c.set(first, 0) // hangs
+		l := probing(t, c, two(), func(p *loadbalance.Properties) {
+			p.HealthCheck.Interval, p.HealthCheck.Timeout, p.HealthCheck.UnhealthyThreshold = time.Second, time.Hour, 1
+		})
+		chosen(t, l)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, "2", keys(chosen(t, l)))
+	})
+}
+
 func TestDR5_ProbesEndWhenNobodyCallsAndBeginAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &clinic{}
@@ -280,6 +350,23 @@ func TestDR5_RefetchProbesWhatNobodyCalls(t *testing.T) {
 		time.Sleep(25 * time.Second)
 		synctest.Wait()
 		require.Contains(t, c.take(), "GET http://192.0.2.3:8080/actuator/health")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := &clinic{}
+		s := two()
+		l := probing(t, c, s, func(p *loadbalance.Properties) {
+			p.HealthCheck.RefetchInstances, p.HealthCheck.RefetchInstancesInterval = true, 3*time.Second
+		})
+		chosen(t, l)
+		synctest.Wait()
+		c.take()
+		s.Set(orders, inst(1), inst(2), inst(3))
+		time.Sleep(2999 * time.Millisecond)
+		synctest.Wait()
+		require.Empty(t, c.take())
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, []string{"GET http://192.0.2.3:8080/actuator/health"}, c.take(), "the list was read again, between two rounds")
 	})
 }
 

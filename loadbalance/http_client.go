@@ -39,9 +39,8 @@ func NewBaseTransport(o BaseTransportOptions) *http.Transport {
 	if o.MaxIdleConnsPerHost == 0 {
 		o.MaxIdleConnsPerHost = DefaultMaxIdleConnsPerHost
 	}
-	dialer := net.Dialer{Timeout: o.ConnectTimeout, KeepAlive: 30 * time.Second}
 	return &http.Transport{
-		DialContext:           dialer.DialContext,
+		DialContext:           newDialer(o).DialContext,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: o.ResponseTimeout,
 		ExpectContinueTimeout: time.Second,
@@ -50,6 +49,11 @@ func NewBaseTransport(o BaseTransportOptions) *http.Transport {
 		MaxConnsPerHost:       o.MaxConnsPerHost,
 		ForceAttemptHTTP2:     true,
 	}
+}
+
+// newDialer returns what makes the connections.
+func newDialer(o BaseTransportOptions) *net.Dialer {
+	return &net.Dialer{Timeout: o.ConnectTimeout, KeepAlive: 30 * time.Second}
 }
 
 // HTTPClient is an HTTP client that calls by name. It is a type of its own so

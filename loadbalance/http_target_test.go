@@ -135,6 +135,12 @@ func TestDR9_HostHeader(t *testing.T) {
 			require.NoError(t, resp.Body.Close())
 			require.Equal(t, c.want, sent.Host, "empty means the URL's")
 			require.Equal(t, c.host, req.Host)
+
+			o := with(func(p *loadbalance.Properties) { p.PreserveHost = c.preserve })
+			resp, err = loadbalance.NewTransport(having(t, o, inst(1)), seen(&sent), loadbalance.TransportOptions{}).RoundTrip(req)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, c.want, sent.Host, "by the properties")
 		})
 	}
 }

@@ -74,6 +74,59 @@ func TestDR12_EjectionDoublesAndOneSuccessResets(t *testing.T) {
 	})
 }
 
+// Every figure of an ejection is the configuration's.
+func TestDR12_ThresholdTimesAndShareAreKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := having(t, with(outlier, func(p *loadbalance.Properties) {
+			p.Outlier.Threshold, p.Outlier.Factor, p.Outlier.MaxTimeout, p.Outlier.MaxEjectedPercent = 5, 4*time.Second, 7*time.Second, 25
+		}), inst(1), inst(2), inst(3), inst(4))
+		end(t, l, "192.0.2.1", 4, errRefused)
+		require.Equal(t, "1234", used(t, l), "four are not enough")
+		end(t, l, "192.0.2.1", 1, errRefused)
+		require.Equal(t, "234", used(t, l))
+		end(t, l, "192.0.2.2", 9, errRefused)
+		require.Equal(t, "234", used(t, l), "a quarter is out already")
+		end(t, l, "192.0.2.2", 1, nil)
+		for _, length := range []time.Duration{4 * time.Second, 7 * time.Second, 7 * time.Second} {
+			time.Sleep(length - time.Millisecond)
+			require.Equal(t, "234", used(t, l), length)
+			time.Sleep(time.Millisecond)
+			require.Equal(t, "1234", used(t, l), length)
+			end(t, l, "192.0.2.1", 1, errRefused)
+			require.Equal(t, "234", used(t, l), length)
+		}
+	})
+}
+
+// Calls that were under way when an instance was ejected neither prolong the
+// ejection nor count as further ones.
+func TestDR12_CallsThatBeganBeforeAnEjectionDoNotProlongIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := having(t, with(outlier), inst(1), inst(2), inst(3))
+		var late []loadbalance.Result
+		for len(late) < 5 {
+			r, err := l.Choose(t.Context(), orders)
+			require.NoError(t, err)
+			if r.Instance.IP == "192.0.2.1" {
+				late = append(late, r)
+			} else {
+				r.Done(loadbalance.Outcome{StatusCode: 200})
+			}
+		}
+		end(t, l, "192.0.2.1", 3, errRefused)
+		require.Equal(t, "23", used(t, l))
+		time.Sleep(5 * time.Second)
+		for _, r := range late {
+			r.Done(loadbalance.Outcome{Err: errRefused})
+		}
+		time.Sleep(5 * time.Second)
+		require.Equal(t, "123", used(t, l), "ten seconds, as the first time")
+		end(t, l, "192.0.2.1", 1, errRefused)
+		state, _ := l.State(orders)
+		require.Equal(t, 20*time.Second, state.Instances[0].EjectedFor, "and twenty the second")
+	})
+}
+
 func TestDR12_WhatCounts(t *testing.T) {
 	l := having(t, with(outlier), inst(1), inst(2))
 	end(t, l, "192.0.2.1", 9, errReset)

@@ -94,6 +94,30 @@ func TestDR2_SharesOfTraffic(t *testing.T) {
 	}
 }
 
+// Whatever the weights, each instance has its share, within five points over 20,000
+// picks of one sequence.
+func TestDR2_WeightedSharesWhateverTheWeights(t *testing.T) {
+	outer := t
+	rapid.Check(t, func(t *rapid.T) {
+		weights := rapid.SliceOfN(rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0.001, 10000)), 1, 12).Draw(t, "weights")
+		sum := 0.0
+		for _, w := range weights {
+			sum += w
+		}
+		if sum == 0 {
+			t.Skip("nobody to choose")
+		}
+		for _, p := range []loadbalance.Policy{loadbalance.WeightedRandom(seeded()), loadbalance.WeightedRoundRobin(seeded())} {
+			got := shares(outer, p.Build(weighted(weights...)), &loadbalance.Request{})
+			for n, w := range weights {
+				if want := 100 * w / sum; math.Abs(got[n+1]-want) > 5 || w == 0 && got[n+1] > 0 {
+					t.Fatalf("%s: weight %v of %v has %v %%, not %v", p.Name(), w, weights, got[n+1], want)
+				}
+			}
+		}
+	})
+}
+
 func TestCR3_NothingToChooseFrom(t *testing.T) {
 	for _, p := range policies(nil) {
 		_, err := p.Build(nil).Pick(&loadbalance.Request{})

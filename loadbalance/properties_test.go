@@ -1,6 +1,12 @@
 package loadbalance_test
 
 import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,10 +15,105 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-go/rollcall/loadbalance"
+	"github.com/rollcall-go/rollcall/registry"
 )
 
 func TestProperties_DefaultsAreValid(t *testing.T) {
 	require.NoError(t, loadbalance.DefaultProperties().Validate())
+}
+
+// keyTest is the test that shows what a key does, and how it sets the key.
+type keyTest struct{ test, sets string }
+
+// keyTests has every key of the block in its order. Each test fails when the key
+// is taken for its default.
+var keyTests = []struct {
+	key string
+	keyTest
+}{
+	{"enabled", keyTest{}}, // whoever assembles an application looks at it
+	{"nacos.enabled", keyTest{"TestNacosEnabled_IsTheAlgorithmAndTheCluster", "Nacos.Enabled"}},
+	{"configurations", keyTest{"TestDR1_PresetsAndChains", "preset("}},
+	{"chain", keyTest{"TestDR1_PresetsAndChains", "p.Chain"}},
+	{"algorithm", keyTest{"TestDR2_LeastActiveTakesTheIdlest", "p.Algorithm"}},
+	{"hash-key", keyTest{"TestHashKey_IsAKey", "p.HashKey"}},
+	{"zone", keyTest{"TestDR13_ZoneWithSpillOver", "p.Zone"}},
+	{"prefer-same-cluster", keyTest{"TestNacosEnabled_IsTheAlgorithmAndTheCluster", "PreferSameCluster"}},
+	{"min-available", keyTest{"TestDR13_ZoneWithSpillOver", "p.MinAvailable"}},
+	{"ip-type", keyTest{"TestDR1_IPType", "ipType("}},
+	{"service-discovery.timeout", keyTest{"TestServiceDiscoveryTimeout_BoundsTheFirstList", "ServiceDiscovery.Timeout"}},
+	{"hint", keyTest{"TestDR1_HintComesFromTheHeaderElseTheConfiguration", "p.Hint"}},
+	{"hint-header-name", keyTest{"TestDR1_HintComesFromTheHeaderElseTheConfiguration", "p.HintHeaderName"}},
+	{"sticky-session.instance-id-cookie-name", keyTest{"TestDR1_StickyCookieLeadsToItsInstance", "InstanceIDCookieName"}},
+	{"sticky-session.add-service-instance-cookie", keyTest{"TestDR9_Transformers", "AddServiceInstanceCookie"}},
+	{"health-check.initial-delay", keyTest{"TestDR5_PathsPortsAndKeys", "HealthCheck.InitialDelay"}},
+	{"health-check.interval", keyTest{"TestDR5_IntervalsTimeoutAndThresholdsAreKeys", "HealthCheck.Interval"}},
+	{"health-check.timeout", keyTest{"TestDR5_IntervalsTimeoutAndThresholdsAreKeys", "HealthCheck.Timeout"}},
+	{"health-check.path", keyTest{"TestDR5_PathsPortsAndKeys", "h.Path"}},
+	{"health-check.port", keyTest{"TestDR5_PathsPortsAndKeys", "h.Port"}},
+	{"health-check.refetch-instances", keyTest{"TestDR5_RefetchProbesWhatNobodyCalls", "RefetchInstances"}},
+	{"health-check.refetch-instances-interval", keyTest{"TestDR5_RefetchProbesWhatNobodyCalls", "RefetchInstancesInterval"}},
+	{"health-check.repeat-health-check", keyTest{"TestDR5_PathsPortsAndKeys", "RepeatHealthCheck"}},
+	{"health-check.update-results-list", keyTest{"TestDR5_UpdateResultsList", "UpdateResultsList"}},
+	{"health-check.unhealthy-threshold", keyTest{"TestDR5_IntervalsTimeoutAndThresholdsAreKeys", "UnhealthyThreshold"}},
+	{"health-check.healthy-threshold", keyTest{"TestDR5_IntervalsTimeoutAndThresholdsAreKeys", ".HealthyThreshold"}},
+	{"health-check.fail-open", keyTest{"TestDR4_FailsOpenWithAMetric", "FailOpen"}},
+	{"retry.enabled", keyTest{"TestDR7_KeysOfRetry", "r.Enabled"}},
+	{"retry.retry-on-all-operations", keyTest{"TestDR7_KeysOfRetry", "OnAllOperations"}},
+	{"retry.retry-on-all-exceptions", keyTest{"TestDR7_KeysOfRetry", "OnAllExceptions"}},
+	{"retry.max-retries-on-same-service-instance", keyTest{"TestDR7_KeysOfRetry", "MaxSame"}},
+	{"retry.max-retries-on-next-service-instance", keyTest{"TestDR7_KeysOfRetry", "MaxNext"}},
+	{"retry.retryable-status-codes", keyTest{"TestDR7_KeysOfRetry", "StatusCodes"}},
+	{"retry.retryable-exceptions", keyTest{"TestDR7_KeysOfRetry", "r.Exceptions"}},
+	{"retry.retry-on-connect-error", keyTest{"TestDR7_KeysOfRetry", "OnConnectError"}},
+	{"retry.avoid-previous-instance", keyTest{"TestDR7_KeysOfRetry", "AvoidPreviousInstance"}},
+	{"retry.backoff.enabled", keyTest{"TestDR7_BackoffGrowsAndKeepsTheDeadline", "Enabled: true"}},
+	{"retry.backoff.min-backoff", keyTest{"TestDR7_BackoffGrowsAndKeepsTheDeadline", "Min:"}},
+	{"retry.backoff.max-backoff", keyTest{"TestDR7_BackoffGrowsAndKeepsTheDeadline", "Max:"}},
+	{"retry.backoff.jitter", keyTest{"TestDR7_BackoffGrowsAndKeepsTheDeadline", "Jitter:"}},
+	{"retry.budget-percent", keyTest{"TestDR7_BudgetBoundsRetriesToAShareOfTheCalls", "BudgetPercent"}},
+	{"subset.instance-id", keyTest{"TestDR3_SubsetIsDrawnForTheCallerThatIsNamed", "Subset.InstanceID"}},
+	{"subset.size", keyTest{"TestDR3_SubsetsOfDifferentCallersDiffer", "Subset.Size"}},
+	{"api-version.required", keyTest{"TestDR1_APIVersion", "Required"}},
+	{"api-version.default", keyTest{"TestDR1_APIVersion", "Default"}},
+	{"api-version.header", keyTest{"TestDR1_APIVersion", "Header"}},
+	{"api-version.query-parameter", keyTest{"TestDR1_APIVersion", "QueryParameter"}},
+	{"api-version.path-segment", keyTest{"TestDR1_APIVersion", "PathSegment"}},
+	{"api-version.media-type-parameters", keyTest{"TestDR1_APIVersion", "MediaTypeParameters"}},
+	{"api-version.fallback-to-available-instances", keyTest{"TestDR1_APIVersion", "FallbackToAvailableInstances"}},
+	{"x-forwarded.enabled", keyTest{"TestDR9_Transformers", "XForwarded.Enabled"}},
+	{"preserve-host", keyTest{"TestDR9_HostHeader", "p.PreserveHost"}},
+	{"outlier.enabled", keyTest{"TestDR11_DeadInstanceIsNotCalledAgainAndAgain", "Outlier.Enabled"}},
+	{"outlier.connection-failure-count-threshold", keyTest{"TestDR12_ThresholdTimesAndShareAreKeys", "Outlier.Threshold"}},
+	{"outlier.circuit-trip-timeout-factor", keyTest{"TestDR12_ThresholdTimesAndShareAreKeys", "Outlier.Factor"}},
+	{"outlier.circuit-trip-max-timeout", keyTest{"TestDR12_ThresholdTimesAndShareAreKeys", "Outlier.MaxTimeout"}},
+	{"outlier.active-connections-limit", keyTest{"TestDR12_ActiveLimit", "Outlier.ActiveLimit"}},
+	{"outlier.max-ejected-percent", keyTest{"TestDR12_ThresholdTimesAndShareAreKeys", "Outlier.MaxEjectedPercent"}},
+	{"warm-up", keyTest{"TestDR16_NewInstancesAreWarmedUp", "p.WarmUp"}},
+	{"use-unhealthy-when-empty", keyTest{"TestDR15_UnhealthyOnly", "p.UseUnhealthyWhenEmpty"}},
+	{"stats.enabled", keyTest{"TestDR10_StatisticsLeaveWithTheInstance", "Stats.Enabled"}},
+	{"stats.include-path", keyTest{"TestDR10_StatisticsLeaveWithTheInstance", "IncludePath"}},
+	{"eager-load.clients", keyTest{"TestEagerLoad_AsksBeforeTheFirstCall", "EagerLoad.Clients"}},
+	{"http.connect-timeout", keyTest{"TestTransport_ConnectionsByService", "connect-timeout"}},
+	{"http.response-timeout", keyTest{"TestTransport_ConnectionsByService", "response-timeout"}},
+	{"http.max-idle-conns-per-host", keyTest{"TestTransport_ConnectionsByService", "max-idle-conns-per-host"}},
+	{"http.max-conns-per-host", keyTest{"TestTransport_ConnectionsByService", "max-conns-per-host"}},
+	{"http.balanced-hosts", keyTest{"TestDR9_BalancedHostsLimitWhoIsAService", "HTTP.BalancedHosts"}},
+	{"clients", keyTest{"TestClients_OverrideForSingleServices", "p.Clients"}},
+}
+
+// A key without an effect is worse than none.
+func TestProperties_EveryKeyHasATest(t *testing.T) {
+	tests := testBodies(t)
+	var listed []string
+	for _, k := range keyTests {
+		listed = append(listed, k.key)
+		if k.test != "" {
+			require.Contains(t, tests, k.test, k.key)
+			require.Contains(t, tests[k.test], k.sets, "%s does not set %s", k.test, k.key)
+		}
+	}
+	require.Equal(t, allKeys("", reflect.TypeFor[loadbalance.Properties]()), listed)
 }
 
 // allKeys returns every key of the block, from the tags.
@@ -29,26 +130,74 @@ func allKeys(prefix string, t reflect.Type) (keys []string) {
 	return keys
 }
 
-func TestProperties_EveryKeyOfTheBlock(t *testing.T) {
-	want := strings.Fields(`enabled nacos.enabled configurations chain algorithm hash-key zone prefer-same-cluster
-		min-available ip-type service-discovery.timeout hint hint-header-name
-		sticky-session.instance-id-cookie-name sticky-session.add-service-instance-cookie
-		health-check.initial-delay health-check.interval health-check.timeout health-check.path health-check.port
-		health-check.refetch-instances health-check.refetch-instances-interval health-check.repeat-health-check
-		health-check.update-results-list health-check.unhealthy-threshold health-check.healthy-threshold health-check.fail-open
-		retry.enabled retry.retry-on-all-operations retry.retry-on-all-exceptions
-		retry.max-retries-on-same-service-instance retry.max-retries-on-next-service-instance
-		retry.retryable-status-codes retry.retryable-exceptions retry.retry-on-connect-error retry.avoid-previous-instance
-		retry.backoff.enabled retry.backoff.min-backoff retry.backoff.max-backoff retry.backoff.jitter retry.budget-percent
-		subset.instance-id subset.size
-		api-version.required api-version.default api-version.header api-version.query-parameter api-version.path-segment
-		api-version.media-type-parameters api-version.fallback-to-available-instances
-		x-forwarded.enabled preserve-host
-		outlier.enabled outlier.connection-failure-count-threshold outlier.circuit-trip-timeout-factor
-		outlier.circuit-trip-max-timeout outlier.active-connections-limit outlier.max-ejected-percent
-		warm-up use-unhealthy-when-empty stats.enabled stats.include-path eager-load.clients
-		http.connect-timeout http.response-timeout http.max-idle-conns-per-host http.max-conns-per-host http.balanced-hosts clients`)
-	require.Equal(t, want, allKeys("", reflect.TypeFor[loadbalance.Properties]()))
+// testBodies are the tests of this folder by name.
+func testBodies(t *testing.T) map[string]string {
+	t.Helper()
+	bodies := map[string]string{}
+	files, err := filepath.Glob("*_test.go")
+	require.NoError(t, err)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		positions := token.NewFileSet()
+		file, err := parser.ParseFile(positions, name, text, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				bodies[f.Name.Name] = string(text[positions.Position(f.Pos()).Offset:positions.Position(f.End()).Offset])
+			}
+		}
+	}
+	return bodies
+}
+
+// Without nacos.enabled the balancer is Spring's own: round robin, and no cluster
+// goes before another.
+func TestNacosEnabled_IsTheAlgorithmAndTheCluster(t *testing.T) {
+	list := []registry.Instance{
+		inst(1, in("N")), inst(2, in("N"), func(i *registry.Instance) { i.Weight = 1000 }), inst(3, in("S")),
+	}
+	for _, c := range []struct {
+		nacos, prefer bool
+		want, policy  string
+	}{
+		{true, true, "12", loadbalance.PolicyWeightedRandom},
+		{true, false, "123", loadbalance.PolicyWeightedRandom},
+		{false, true, "123", loadbalance.PolicyRoundRobin},
+	} {
+		o := with(func(p *loadbalance.Properties) { p.Nacos.Enabled, p.PreferSameCluster = c.nacos, c.prefer })
+		o.Cluster, o.Rand = "N", seeded()
+		l := having(t, o, list...)
+		counts := map[string]int{}
+		for range 9000 {
+			r, err := l.Choose(t.Context(), orders)
+			require.NoError(t, err)
+			counts[r.Instance.IP[len("192.0.2."):]]++
+		}
+		require.Equal(t, c.want, keys(counts), "%+v", c)
+		state, _ := l.State(orders)
+		require.Equal(t, c.policy, state.Algorithm)
+		if c.policy == loadbalance.PolicyRoundRobin {
+			require.Equal(t, map[string]int{"1": 3000, "2": 3000, "3": 3000}, counts, "weights do not count")
+		} else {
+			require.Greater(t, counts["2"], 8900)
+		}
+	}
+}
+
+func TestHashKey_IsAKey(t *testing.T) {
+	o := with(func(p *loadbalance.Properties) {
+		p.Algorithm, p.HashKey = loadbalance.PolicyConsistentHash, "header:User"
+	})
+	l := having(t, o, inst(1), inst(2), inst(3), inst(4), inst(5))
+	users := map[string]bool{}
+	for n := range 50 {
+		where := going(t, l, header("User", fmt.Sprint(n)))
+		require.Len(t, where, 1)
+		users[where] = true
+	}
+	require.Len(t, users, 5)
+	require.Equal(t, "12345", going(t, l, header("Client", "7")))
 }
 
 func TestOverride_ReadsTextAndMergesOverTheCommonValues(t *testing.T) {

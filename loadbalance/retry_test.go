@@ -65,6 +65,9 @@ func TestDR7_KeysOfRetry(t *testing.T) {
 		{"(same+1) x (next+1)", "GET", func(r *loadbalance.RetryProperties) { r.MaxSame, r.MaxNext = 2, 0 }, []any{errReset, errReset, errReset, errReset}, []string{first, first, first}, 0},
 		{"refused goes on at once", "GET", func(r *loadbalance.RetryProperties) { r.MaxSame = 1 }, []any{errRefused}, []string{first, second}, 200},
 		{"refused by all: insist", "GET", func(r *loadbalance.RetryProperties) { r.MaxSame = 1 }, []any{errRefused, errRefused, errRefused}, []string{first, second, third, third}, 200},
+		{"refused, POST", "POST", func(*loadbalance.RetryProperties) {}, []any{errRefused}, []string{first, second}, 200},
+		{"refused, POST, not known to be harmless", "POST", func(r *loadbalance.RetryProperties) { r.OnConnectError = false }, []any{errRefused}, []string{first}, 0},
+		{"refused, not known to be harmless, GET", "GET", func(r *loadbalance.RetryProperties) { r.OnConnectError = false }, []any{errRefused}, []string{first, second}, 200},
 		{"POST", "POST", func(*loadbalance.RetryProperties) {}, []any{errReset}, []string{first}, 0},
 		{"POST, all operations", "POST", func(r *loadbalance.RetryProperties) { r.OnAllOperations = true }, []any{errReset}, []string{first, second}, 200},
 		{"timeout", "GET", func(*loadbalance.RetryProperties) {}, []any{timeoutError{}}, []string{first, second}, 200},
@@ -149,7 +152,7 @@ func TestDR7_BackoffGrowsAndKeepsTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := with(func(p *loadbalance.Properties) {
 			p.Retry.MaxNext = 9
-			p.Retry.Backoff = loadbalance.BackoffProperties{Enabled: true, Min: 100 * time.Millisecond, Max: 300 * time.Millisecond}
+			p.Retry.Backoff = loadbalance.BackoffProperties{Enabled: true, Min: 100 * time.Millisecond, Max: 300 * time.Millisecond, Jitter: 0}
 		})
 		var at []time.Duration
 		began := time.Now()

@@ -133,6 +133,10 @@ func TestDR1_StickyCookieLeadsToItsInstance(t *testing.T) {
 	two := inst(2)
 	r.Tried = []*registry.Instance{&two}
 	require.Equal(t, "13", going(t, l, r), "another attempt leaves the instance that failed")
+
+	l = having(t, with(preset(loadbalance.StageSticky), func(p *loadbalance.Properties) { p.StickySession.InstanceIDCookieName = "at" }),
+		inst(1, named("one")), inst(2, named("two")))
+	require.Equal(t, "2", going(t, l, header("Cookie", "at=two; sc-lb-instance-id=one")), "the cookie of the configuration")
 }
 
 func TestDR1_SameInstanceIsKept(t *testing.T) {
@@ -313,6 +317,22 @@ func TestDR3_SubsetsOfDifferentCallersDiffer(t *testing.T) {
 	}
 	require.Greater(t, len(subsets), 8)
 	require.Len(t, instances, 6, "nobody is left out by all")
+}
+
+// Two processes that say they are one caller use one subset.
+func TestDR3_SubsetIsDrawnForTheCallerThatIsNamed(t *testing.T) {
+	subset := func(process, caller string) string {
+		o := with(preset("subset"), func(p *loadbalance.Properties) { p.Subset.InstanceID, p.Subset.Size = caller, 2 })
+		o.InstanceID = process
+		return keys(chosen(t, having(t, o, inst(1), inst(2), inst(3), inst(4), inst(5), inst(6))))
+	}
+	want, own := subset("a", "shop"), map[string]bool{}
+	for n := range 20 {
+		process := fmt.Sprint("process-", n)
+		require.Equal(t, want, subset(process, "shop"))
+		own[subset(process, "")] = true
+	}
+	require.Greater(t, len(own), 1)
 }
 
 func TestDR1_WeightedRepeatsByMetadata(t *testing.T) {

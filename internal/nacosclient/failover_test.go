@@ -83,6 +83,21 @@ func TestCR9_AFailedServerIsLastForTenSeconds(t *testing.T) {
 	})
 }
 
+// Who may not do something learns nothing about the server's health.
+func TestCR9_AMissingRightIsNoFailureOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 2)
+		client := newClient(t, c, nil)
+		c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: 403}))
+		for range 3 {
+			c.ForgetRequests()
+			_, err := client.ServerStatus(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []int{1, 1}, c.Requests(), "it is asked first again")
+		}
+	})
+}
+
 func TestCR9_WhichAnswersAreFinal(t *testing.T) {
 	for status, final := range map[int]bool{
 		400: true, 401: true, 405: true, 413: true,

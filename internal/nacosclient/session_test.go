@@ -106,6 +106,30 @@ func TestCR10_ForbiddenLogsInOnceAndRepeatsOnce(t *testing.T) {
 	})
 }
 
+// One login and one repetition are for a whole request, however many servers
+// forbid it.
+func TestCR10_OneLoginForAllServersOfARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 3)
+		for _, node := range c.Nodes {
+			node.RequireLogin("nacos", "s3cr&t", time.Hour)
+			node.SetFault(func(r testutil.Request) *testutil.Fault {
+				if r.Is(http.MethodGet, "/ns/operator/metrics") {
+					return &testutil.Fault{Status: 403, Body: "authorization failed!"}
+				}
+				return nil
+			})
+		}
+		client := newClient(t, c, withLogin)
+		_, err := client.ServerStatus(t.Context())
+		require.Error(t, err)
+		c.ForgetRequests()
+		_, err = client.ServerStatus(t.Context())
+		require.ErrorContains(t, err, "authorization failed!")
+		require.Equal(t, []int{3, 1, 1}, c.Requests(), "403, login, repeat; and the others once")
+	})
+}
+
 func TestCR10_LoginFailureIsVisible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := testutil.NewCluster(t, 1)

@@ -103,6 +103,36 @@ func TestEndpoint_TheListTakesThePlaceOfTheServers(t *testing.T) {
 	})
 }
 
+// Callers at an address server that is away wait once, together, and not for each
+// other in a row.
+func TestEndpoint_ThoseWhoWaitShareTheErrorToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 1)
+		l, err := c.Listen("192.0.2.100:8080")
+		require.NoError(t, err)
+		var asked atomic.Int64
+		testutil.Serve(t, l, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			<-r.Context().Done()
+		}))
+		client := newClient(t, c, func(o *nacosclient.Options) { fromEndpoint(o); o.RequestTimeout = 3 * time.Second })
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				_, err := client.ServerStatus(t.Context())
+				require.ErrorContains(t, err, "list of servers")
+				require.Equal(t, 3*time.Second, time.Since(began))
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 1, asked.Load())
+		_, err = client.ServerStatus(t.Context())
+		require.Error(t, err)
+		require.EqualValues(t, 2, asked.Load(), "who comes later asks anew")
+	})
+}
+
 func TestEndpoint_AListThatWasHadStaysInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := testutil.NewCluster(t, 1)

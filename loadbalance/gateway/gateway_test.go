@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -280,6 +281,26 @@ func TestGatewayServesBesideOtherRoutes(t *testing.T) {
 	_, body = s.ask(t, http.MethodDelete, "/orders/7")
 	require.Contains(t, body, "DELETE /7 ")
 }
+
+// What the gateway has answered is no other handler's business.
+func TestGatewayIsTheLastHandler(t *testing.T) {
+	gate, err := gateway.New(gateway.Options{Properties: only("orders"), Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: r}, nil
+	})})
+	require.NoError(t, err)
+	engine := gin.New()
+	engine.GET("/*path", gate.Handle, func(*gin.Context) { t.Error("another handler was asked, too") })
+	for path, want := range map[string]int{"/orders/x": http.StatusNoContent, "/stock/x": http.StatusNotFound} {
+		w := httptest.NewRecorder()
+		engine.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		require.Equal(t, want, w.Code)
+	}
+}
+
+// roundTripper is a transport that a test makes up.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestOptionsThatCannotWork(t *testing.T) {
 	_, err := gateway.New(gateway.Options{Properties: gateway.Properties{

@@ -62,6 +62,26 @@ func TestCase19_GRPCInstancesLeaveUnderTrafficWithoutAFailedCall(t *testing.T) {
 	require.Zero(t, failures.Load(), "of %d calls", calls.Load())
 }
 
+// Connections are to those who get traffic, and to nobody else.
+func TestGRPCConnectionsOfWhoLeftAreClosed(t *testing.T) {
+	one, two, three, four := serve(t, "one"), serve(t, "two"), serve(t, "three"), serve(t, "four")
+	off := func(i *registry.Instance) { i.Enabled = false }
+	f := newFleet(t, loadbalance.Options{}, at(one), at(two), at(three, weight(0)), at(four, off))
+	conn := f.conn(t)
+	connected(t, conn, one, two)
+	require.Zero(t, three.accepted.Load()+four.accepted.Load())
+	for _, gone := range []func(*registry.Instance){weight(0), off} {
+		f.Set(users, at(one), at(two, gone))
+		require.Eventually(t, func() bool { return two.open.Load() == 0 }, 10*time.Second, time.Millisecond)
+		f.Set(users, at(one), at(two))
+		connected(t, conn, one, two)
+	}
+	f.Set(users, at(one))
+	require.Eventually(t, func() bool { return two.open.Load() == 0 }, 10*time.Second, time.Millisecond)
+	require.EqualValues(t, 1, one.open.Load())
+	require.Equal(t, map[string]int{"one": 10}, shares(t, conn, 10))
+}
+
 func TestGRPCIdleConnectionComesBack(t *testing.T) {
 	conn := newFleet(t, loadbalance.Options{}, at(serve(t, "one"))).conn(t, grpc.WithIdleTimeout(10*time.Millisecond))
 	for range 3 {

@@ -45,6 +45,7 @@ type server struct {
 	health   *health.Server
 	calls    atomic.Int64
 	accepted atomic.Int64
+	open     atomic.Int64  // connections now
 	hanging  chan struct{} // told of each call that hangs
 }
 
@@ -64,7 +65,7 @@ func serveOn(t testing.TB, name, address string) *server {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = s.Serve(counting{l, &s.accepted})
+		_ = s.Serve(counting{l, s})
 	}()
 	t.Cleanup(func() {
 		s.Stop()
@@ -73,18 +74,30 @@ func serveOn(t testing.TB, name, address string) *server {
 	return s
 }
 
-// counting counts the connections that a server accepts.
+// counting counts the connections that a server accepts, and those that are open.
 type counting struct {
 	net.Listener
-	accepted *atomic.Int64
+	server *server
 }
 
 func (c counting) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
-	if err == nil {
-		c.accepted.Add(1)
+	if err != nil {
+		return nil, err
 	}
-	return conn, err
+	c.server.accepted.Add(1)
+	c.server.open.Add(1)
+	return &countedConn{Conn: conn, closed: sync.OnceFunc(func() { c.server.open.Add(-1) })}, nil
+}
+
+type countedConn struct {
+	net.Conn
+	closed func()
+}
+
+func (c *countedConn) Close() error {
+	c.closed()
+	return c.Conn.Close()
 }
 
 // answer does what the question says.

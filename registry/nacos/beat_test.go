@@ -1,6 +1,7 @@
 package nacos_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -78,6 +79,31 @@ func TestCR6_IntervalOfTheMetadataAndOfTheServer(t *testing.T) {
 		c.Nodes[0].SetBeatInterval(time.Millisecond)
 		time.Sleep(10 * time.Second)
 		require.LessOrEqual(t, len(c.Nodes[0].Beats()), 10, "a mad server does not make us mad")
+	})
+}
+
+// A server that asks for beats more rarely than once a day does not know what it
+// says: the instance would be gone at once.
+func TestCR6_AnIntervalBeyondADayIsIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 1)
+		r := newRegistry(t, c, nil)
+		require.NoError(t, r.Register(t.Context(), registration()))
+		for _, hours := range []time.Duration{25, 1 << 40} {
+			ms := hours * 3600 * 1000
+			c.Nodes[0].SetFault(onBeat(func() *testutil.Fault {
+				return &testutil.Fault{Status: 200, Body: fmt.Sprintf(`{"clientBeatInterval":%d,"code":10200}`, ms)}
+			}))
+			time.Sleep(11 * time.Second)
+			c.Nodes[0].SetFault(nil)
+			require.Equal(t, 5*time.Second, r.Beats()[0].Interval, "%d hours", hours)
+			requireNextBeat(t, c.Nodes[0], "ignored")
+		}
+		c.Nodes[0].SetFault(onBeat(func() *testutil.Fault {
+			return &testutil.Fault{Status: 200, Body: `{"clientBeatInterval":86400000,"code":10200}`}
+		}))
+		time.Sleep(11 * time.Second)
+		require.Equal(t, 24*time.Hour, r.Beats()[0].Interval, "a day is what an operator may ask for")
 	})
 }
 

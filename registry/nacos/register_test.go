@@ -2,6 +2,7 @@ package nacos_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"testing"
@@ -61,6 +62,49 @@ func TestCR8_DeregisterOnAnotherServer(t *testing.T) {
 		c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: 500}))
 		require.NoError(t, r.Deregister(t.Context(), registration()))
 		require.Len(t, c.Nodes[1].Requests(http.MethodDelete, "/ns/instance"), 1)
+	})
+}
+
+// What a server refuses for good is wrong with the registration, and not worth
+// another attempt; everything else may be better later.
+func TestAR6_WhatTheServerRefusesIsTheRegistration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 1)
+		r := newRegistry(t, c, nil)
+		for status, final := range map[int]bool{400: true, 501: true, 403: false, 404: false, 429: false, 500: false, 503: false} {
+			c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: status, Body: "why"}))
+			err := r.Register(t.Context(), registration())
+			require.ErrorContains(t, err, "why", status)
+			require.Equal(t, final, errors.Is(err, registry.ErrInvalidRegistration), "%d", status)
+			require.Empty(t, r.Beats())
+		}
+	})
+}
+
+// A beat that is given up may be on its way all the same: the deregistration waits
+// until it has come to an end.
+func TestCase08_ABeatThatIsGivenUpIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 1)
+		onWire := c.Transport(t)
+		r := newRegistryOver(t, c, roundTripper(func(req *http.Request) (*http.Response, error) {
+			if req.Method != http.MethodPut {
+				return onWire.RoundTrip(req)
+			}
+			<-req.Context().Done() // slower than anybody waits
+			time.Sleep(100 * time.Millisecond)
+			return onWire.RoundTrip(req.WithContext(context.WithoutCancel(req.Context())))
+		}), nil)
+		require.NoError(t, r.Register(t.Context(), registration()))
+		time.Sleep(period + time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		require.NoError(t, r.Deregister(ctx, registration()))
+		time.Sleep(3 * period)
+		all := c.Nodes[0].Requests("", "")
+		require.Len(t, c.Nodes[0].Beats(), 1, "it arrived after all")
+		require.Equal(t, http.MethodDelete, all[len(all)-1].Method)
+		require.Empty(t, c.Nodes[0].Instances("public", service))
 	})
 }
 

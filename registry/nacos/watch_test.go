@@ -3,6 +3,7 @@ package nacos_test
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,6 +120,8 @@ func TestWatch_AServerThatLagsDoesNotUndoAnUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := testutil.NewCluster(t, 1)
 		r := newRegistry(t, c, watching)
+		var told []registry.Registration
+		r.Watch(func(reg registry.Registration) { told = append(told, reg) })
 		reg := registration()
 		require.NoError(t, r.Register(t.Context(), reg))
 		time.Sleep(time.Second)
@@ -128,6 +131,42 @@ func TestWatch_AServerThatLagsDoesNotUndoAnUpdate(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		edit(t, c, func(i *testutil.FakeInstance) { i.Weight = 7 }) // it caught up
 		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		require.Empty(t, told, "not even for a while")
+		c.Nodes[0].Wipe()
+		time.Sleep(2 * period)
+		require.EqualValues(t, 7, stored(t, c).Weight)
+	})
+}
+
+// An update of our own that is made while a look is under way is not undone by what
+// that look saw.
+func TestWatch_AnUpdateDuringALookCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 1)
+		onWire := c.Transport(t)
+		var slow atomic.Bool
+		r := newRegistryOver(t, c, roundTripper(func(req *http.Request) (*http.Response, error) {
+			resp, err := onWire.RoundTrip(req)
+			if req.Method == http.MethodGet && slow.Load() {
+				time.Sleep(time.Second) // the answer is older than it looks
+			}
+			return resp, err
+		}), watching)
+		var told []registry.Registration
+		r.Watch(func(reg registry.Registration) { told = append(told, reg) })
+		reg := registration()
+		require.NoError(t, r.Register(t.Context(), reg))
+		time.Sleep(time.Second)
+		edit(t, c, func(i *testutil.FakeInstance) { i.Weight = 5 })
+		slow.Store(true)
+		time.Sleep(9*time.Second + 500*time.Millisecond)
+		reg.Weight = 7
+		require.NoError(t, r.Update(t.Context(), reg))
+		slow.Store(false)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Empty(t, told)
 		c.Nodes[0].Wipe()
 		time.Sleep(2 * period)
 		require.EqualValues(t, 7, stored(t, c).Weight)
