@@ -31,7 +31,7 @@ func allKeys(prefix string, t reflect.Type) (keys []string) {
 
 func TestProperties_EveryKeyOfTheBlock(t *testing.T) {
 	want := strings.Fields(`enabled nacos.enabled configurations chain algorithm hash-key zone prefer-same-cluster
-		min-available service-discovery.timeout hint hint-header-name
+		min-available ip-type service-discovery.timeout hint hint-header-name
 		sticky-session.instance-id-cookie-name sticky-session.add-service-instance-cookie
 		health-check.initial-delay health-check.interval health-check.timeout health-check.path health-check.port
 		health-check.refetch-instances health-check.refetch-instances-interval health-check.repeat-health-check

@@ -295,6 +295,45 @@ func TestLoad_SpringDocumentsAreReadAndSaidSo(t *testing.T) {
 	require.Contains(t, notes(c), "keys below spring: are read as if the prefix were not there [at ConfigYAML:1]")
 }
 
+// What an application of Spring is started with is read like its document.
+func TestLoad_VariablesOfSpringAreReadAndSaidSo(t *testing.T) {
+	t.Setenv("SPRING_APP_DEMO_NAME", "spring's")
+	t.Setenv("SPRING_APP_DEMO_WEIGHT", "3")
+	t.Setenv("APP_DEMO_WEIGHT", "4") // ours goes first
+	t.Setenv("SPRING_OLD_WAIT", "5") // under the name it has there
+	t.Setenv("SPRING_APP_DEMO_NESTED_IPTYPE", "x")
+	t.Setenv("SPRING_PROFILES_ACTIVE", "prod")
+	d, c := load(t, Sources{
+		Text:    "app.demo.name: the file's",
+		Aliases: map[string]Alias{"old.wait": {Key: "app.demo.wait", Unit: "s"}},
+	})
+	require.NoError(t, c.Err())
+	require.Equal(t, "spring's", d.Name)
+	require.InDelta(t, 4, d.Weight, 0)
+	require.Equal(t, 5*time.Second, d.Wait)
+	require.Equal(t, []string{
+		"configuration read [from ConfigYAML]",
+		"environment variable is that of no key, it has no effect [name SPRING_APP_DEMO_NESTED_IPTYPE nearest APP_DEMO_NESTED_IP_TYPE]",
+		"environment variables with SPRING_ in front are read as if that were not there [names SPRING_APP_DEMO_NAME, SPRING_APP_DEMO_WEIGHT, SPRING_OLD_WAIT]",
+	}, notes(c))
+	for _, e := range c.Effective() {
+		if e.Key == "app.demo.wait" {
+			require.Equal(t, "environment variable SPRING_OLD_WAIT", e.Origin)
+		}
+	}
+}
+
+// A rule sees the default in the place of a value that could not be read; what it
+// says of that would be a second message for one mistake.
+func TestLoad_AMistakeIsToldOnce(t *testing.T) {
+	_, c := load(t, Sources{Text: "app.demo.name: [a, b]\napp.demo.port: x\n"})
+	c.Problem("app.demo.name", "must be set")
+	c.Problem("app.demo.wait", "must be set")
+	require.EqualError(t, c.Err(), `app.demo.name: "a,b" must be one value (ConfigYAML:1)
+app.demo.port: "x" must be a whole number (ConfigYAML:2)
+app.demo.wait: must be set`)
+}
+
 func TestLoad_Files(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, value string) {
