@@ -33,10 +33,12 @@ type liveListener[T any] struct{ changed func(before, now T) }
 func (l *Live[T]) Load() T { return *l.current.Load() }
 
 // OnChange has f called after each reload that changed the block, when Load
-// returns the new one and everything else that changed was applied. The configuration was valid
-// as a whole, T's own Validate included. Calls come one after another on the
-// goroutine of the reload, which waits for them, so f returns soon and does not
-// reload. A panic of f is an error of the reload; the new block stays in effect.
+// returns the new one and everything else that changed was applied. The
+// configuration was valid as a whole, T's own Validate included. Calls come one
+// after another on the goroutine of the reload, which waits for them, so f returns
+// soon and does not reload. A panic of f is an error of the reload; the new block
+// stays in effect. f is called no more after a reload that begins when cancel has
+// returned.
 func (l *Live[T]) OnChange(f func(before, now T)) (cancel func()) {
 	listener := &liveListener[T]{f}
 	l.mu.Lock()

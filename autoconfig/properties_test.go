@@ -197,6 +197,7 @@ cloud.loadbalancer.clients:
 	require.EqualError(t, err, `cloud.loadbalancer.clients.User-Service.algorithm: "best" must be one of weighted-random, round-robin, random, weighted-round-robin, least-active, p2c, consistent-hash (ConfigYAML:8)
 cloud.loadbalancer.clients.bills.stats.enabled: "true" cannot be set for a single service (ConfigYAML:9)
 cloud.loadbalancer.clients.user-service.retry.max-retry: "1" there is no such key (ConfigYAML:7)
+cloud.loadbalancer.clients.user-service.subset.size: "0" must be 1 or more (ConfigYAML:7)
 cloud.loadbalancer.clients.user-service: "{retry: {max-retry: 1}, subset.size: 0}" is the same service as User-Service (ConfigYAML:7)`)
 }
 

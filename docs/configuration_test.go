@@ -67,7 +67,8 @@ The rules of reading, with examples, are a chapter of the guide:
 
 - Sources, the weakest first: the defaults below, ` + "`autoconfig.Default`" + `, the YAML
   file, the environment, ` + "`autoconfig.Property`" + `.
-- Every key has an environment variable, which stands below it in the tables.
+- Every key has an environment variable, which stands below it in the tables; with
+  ` + "`SPRING_`" + ` in front it is read as well, and the one without goes first.
   Lists are comma text there, maps and lists of blocks are JSON. A variable whose name
   is a slip of the hand away from one of them is warned of.
 - ` + "`server-addr`, `serverAddr` and `server_addr`" + ` are one key, nested or joined with

@@ -22,11 +22,20 @@ import (
 // commas. The error names every key that does not exist, may not be overridden
 // for a single service, or holds something else.
 func (p Properties) Override(values map[string]any) (Properties, error) {
+	merged, err := p.override(values)
+	if err != nil {
+		return p, err
+	}
+	return merged, nil
+}
+
+// override also returns what could be read beside an error.
+func (p Properties) override(values map[string]any) (Properties, error) {
 	merged := p.Clone()
 	merged.Clients = nil
 	tree, err := nested(values)
 	if err != nil {
-		return p, err
+		return merged, err
 	}
 	var unknown mapstructure.Metadata
 	dec, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
@@ -36,7 +45,7 @@ func (p Properties) Override(values map[string]any) (Properties, error) {
 		DecodeHook: readValue,
 	})
 	if err != nil {
-		return p, fmt.Errorf("decode overrides: %w", err)
+		return merged, fmt.Errorf("decode overrides: %w", err)
 	}
 	errs := decodeErrors(dec.Decode(tree))
 	slices.Sort(unknown.Unused)
@@ -58,10 +67,7 @@ func (p Properties) Override(values map[string]any) (Properties, error) {
 			errs = append(errs, fmt.Errorf("%s: cannot be set for a single service", only.key))
 		}
 	}
-	if len(errs) > 0 {
-		return p, errors.Join(errs...)
-	}
-	return merged, nil
+	return merged, errors.Join(errs...)
 }
 
 // For returns the values that count for a service: the common ones with those of

@@ -18,11 +18,9 @@ const PropertiesPrefix = "cloud.loadbalancer"
 func (p Properties) Validate() error {
 	errs := []error{p.validate()}
 	for _, id := range sortedKeys(p.Clients) {
-		merged, err := p.Override(p.Clients[id])
-		if err == nil {
-			err = newProblems(merged.validate(), errs[0])
-		}
-		errs = append(errs, keyed("clients."+id, err))
+		merged, err := p.override(p.Clients[id])
+		rest := otherKeys(newProblems(merged.validate(), errs[0]), err)
+		errs = append(errs, keyed("clients."+id, errors.Join(err, rest)))
 	}
 	return errors.Join(errs...)
 }
@@ -47,10 +45,9 @@ func (p Properties) ValidateWith(custom ...Stage) error {
 		errs = append(errs, fmt.Errorf("chain: %w", err))
 	}
 	for _, id := range sortedKeys(p.Clients) {
-		if merged, err := p.Override(p.Clients[id]); err == nil {
-			if _, err := chainNames(merged, custom...); err != nil {
-				errs = append(errs, keyed("clients."+id, fmt.Errorf("chain: %w", err)))
-			}
+		merged, _ := p.override(p.Clients[id]) // whose mistakes were told above
+		if _, err := chainNames(merged, custom...); err != nil {
+			errs = append(errs, keyed("clients."+id, fmt.Errorf("chain: %w", err)))
 		}
 	}
 	return errors.Join(errs...)
@@ -65,6 +62,30 @@ func newProblems(err, common error) error {
 	var errs []error
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		if !slices.Contains(known, line) {
+			errs = append(errs, errors.New(line))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// otherKeys leaves out what is about a key that could not be read: what stands in
+// its place is nobody's mistake.
+func otherKeys(err, unread error) error {
+	if err == nil || unread == nil {
+		return err
+	}
+	keyOf := func(line string) string {
+		key, _, _ := strings.Cut(line, ": ")
+		key, _, _ = strings.Cut(key, "[") // an element of a list
+		return key
+	}
+	told := map[string]bool{}
+	for line := range strings.SplitSeq(unread.Error(), "\n") {
+		told[keyOf(line)] = true
+	}
+	var errs []error
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if !told[keyOf(line)] {
 			errs = append(errs, errors.New(line))
 		}
 	}

@@ -56,7 +56,7 @@ func TestCase06_AFailedStartIsToldOnce(t *testing.T) {
 	require.NoError(t, auto.Start(t.Context()))
 	log.Reset()
 	require.NoError(t, auto.Stop(t.Context()))
-	require.Contains(t, log.String(), `msg="taking the registration back"`, "the registry had it, and may keep it")
+	require.Contains(t, log.String(), `msg="taking the registration back failed"`, "the registry had it, and may keep it")
 }
 
 func TestAR13_ARegistryThatPanicsIsAnErrorThatNamesTheCall(t *testing.T) {

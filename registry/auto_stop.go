@@ -164,6 +164,6 @@ func (a *AutoServiceRegistration) drain(ctx context.Context) {
 
 func (a *AutoServiceRegistration) logFailure(ctx context.Context, err error) {
 	if err != nil {
-		a.logger.ErrorContext(ctx, "taking the registration back", failure(err))
+		a.logger.ErrorContext(ctx, "taking the registration back failed", failure(err))
 	}
 }

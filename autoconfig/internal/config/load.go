@@ -106,7 +106,8 @@ type Config struct {
 	viper    *viper.Viper
 	computed map[string]Compute
 	problems []Problem
-	bare     []string // keys whose duration has no unit
+	bare     []string        // keys whose duration has no unit
+	unread   map[string]bool // keys whose value is none of their kind
 }
 
 // untypable separates the segments of viper's own paths. No key contains it, so
@@ -118,6 +119,7 @@ const untypable = "\x1f"
 func Load(s Sources, blocks ...Block) (*Config, error) {
 	c := &Config{
 		schema: newSchema(), viper: viper.NewWithOptions(viper.KeyDelimiter(untypable)), computed: s.Computed,
+		unread: map[string]bool{},
 	}
 	for _, prefix := range s.Owned {
 		c.schema.own(prefix)
@@ -250,11 +252,13 @@ func (c *Config) decode() {
 			switch {
 			case errors.Is(err, errUnset):
 			case errors.Is(err, errNoJSON):
+				c.unread[l.key] = true
 				if strings.ContainsAny(v.text, "{[\"'") {
 					v.text = masked // what of it is secret cannot be told
 				}
 				c.add(l.key, v, err.Error())
 			case err != nil:
+				c.unread[l.key] = true
 				c.add(l.key, v, err.Error())
 			default:
 				field.Set(got)
@@ -348,10 +352,14 @@ func (c *Config) validate(b Block, rule func() error) {
 }
 
 // Problem adds a mistake found by a rule that looks at more than one block. The
-// value and its origin are filled in.
+// value and its origin are filled in. A key whose value could not be read has its
+// problem already: rules see the default in its place.
 func (c *Config) Problem(key, reason string) {
 	v := value{kind: kindNull}
 	if n, rest := c.schema.find(key); n != nil && n.leaf != nil {
+		if c.unread[n.leaf.key] {
+			return
+		}
 		if got, set := c.raw(n.leaf); set {
 			if v = got; rest != "" {
 				v, _ = got.below(rest)

@@ -252,6 +252,17 @@ func TestLoad_LeadingZerosAreDecimal(t *testing.T) {
 	require.Equal(t, 80, d.Port)
 }
 
+// A rule sees the default in the place of a value that could not be read; what it
+// says of that would be a second message for one mistake.
+func TestLoad_AMistakeIsToldOnce(t *testing.T) {
+	_, c := load(t, Sources{Text: "app.demo.name: [a, b]\napp.demo.port: x\n"})
+	c.Problem("app.demo.name", "must be set")
+	c.Problem("app.demo.wait", "must be set")
+	require.EqualError(t, c.Err(), `app.demo.name: "a,b" must be one value (ConfigYAML:1)
+app.demo.port: "x" must be a whole number (ConfigYAML:2)
+app.demo.wait: must be set`)
+}
+
 func TestLoad_Files(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, value string) {

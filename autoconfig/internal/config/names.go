@@ -26,6 +26,10 @@ func uniformPath(key string) string {
 	return strings.Join(segments, ".")
 }
 
+// springEnv stands before the environment variables of an application of Spring,
+// as "spring." does before its keys; both are read as if it were not there.
+const springEnv = "SPRING_"
+
 // EnvName is the environment variable of a key: dots and dashes become
 // underscores, letters upper case.
 func EnvName(key string) string {

@@ -51,22 +51,39 @@ func (c *Config) note(fromCode bool, ignored []string) {
 func (c *Config) noteEnvironment(environ []string) {
 	letters := func(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "_", "")) }
 	var names, known []string
+	read := map[string]bool{}
 	for _, l := range c.schema.leaves {
 		name := EnvName(l.key)
 		names, known = append(names, name), append(known, letters(name))
+		for _, name := range l.env() {
+			read[name] = true
+		}
 	}
 	slices.Sort(environ)
+	var spring []string
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
-		if value == "" || len(name) < shortestSlip || slices.Contains(names, name) {
+		if value == "" || len(name) < shortestSlip {
 			continue
 		}
-		written := letters(name)
+		bare, prefixed := strings.CutPrefix(name, springEnv)
+		if read[name] {
+			if prefixed {
+				spring = append(spring, name)
+			}
+			continue
+		}
+		written := letters(bare)
 		if i := slices.IndexFunc(known, func(k string) bool { return slip(written, k) }); i >= 0 {
 			c.Notes = append(c.Notes, Note{
 				slog.LevelWarn, "environment variable is that of no key, it has no effect", []any{"name", name, "nearest", names[i]},
 			})
 		}
+	}
+	if len(spring) > 0 {
+		c.Notes = append(c.Notes, Note{
+			slog.LevelInfo, "environment variables with SPRING_ in front are read as if that were not there", []any{"names", strings.Join(spring, ", ")},
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -59,6 +60,34 @@ func notes(c *Config) []string {
 		}
 	}
 	return texts
+}
+
+// What an application of Spring is started with is read like its document.
+func TestLoad_VariablesOfSpringAreReadAndSaidSo(t *testing.T) {
+	t.Setenv("SPRING_APP_DEMO_NAME", "spring's")
+	t.Setenv("SPRING_APP_DEMO_WEIGHT", "3")
+	t.Setenv("APP_DEMO_WEIGHT", "4") // ours goes first
+	t.Setenv("SPRING_OLD_WAIT", "5") // under the name it has there
+	t.Setenv("SPRING_APP_DEMO_NESTED_IPTYPE", "x")
+	t.Setenv("SPRING_PROFILES_ACTIVE", "prod")
+	d, c := load(t, Sources{
+		Text:    "app.demo.name: the file's",
+		Aliases: map[string]Alias{"old.wait": {Key: "app.demo.wait", Unit: "s"}},
+	})
+	require.NoError(t, c.Err())
+	require.Equal(t, "spring's", d.Name)
+	require.InDelta(t, 4, d.Weight, 0)
+	require.Equal(t, 5*time.Second, d.Wait)
+	require.Equal(t, []string{
+		"configuration read [from ConfigYAML]",
+		"environment variable is that of no key, it has no effect [name SPRING_APP_DEMO_NESTED_IPTYPE nearest APP_DEMO_NESTED_IP_TYPE]",
+		"environment variables with SPRING_ in front are read as if that were not there [names SPRING_APP_DEMO_NAME, SPRING_APP_DEMO_WEIGHT, SPRING_OLD_WAIT]",
+	}, notes(c))
+	for _, e := range c.Effective() {
+		if e.Key == "app.demo.wait" {
+			require.Equal(t, "environment variable SPRING_OLD_WAIT", e.Origin)
+		}
+	}
 }
 
 func TestLoad_KeysOfAnotherProgramAreNamedWithOurs(t *testing.T) {

@@ -110,11 +110,15 @@ func (s *schema) addAlias(key string, a Alias) error {
 	return nil
 }
 
-// env are the environment variables of a key, ours first.
+// env are the environment variables of a key, ours first. Each may have Spring's
+// prefix, as the keys of a document may.
 func (l *leaf) env() []string {
 	names := []string{EnvName(l.key)}
 	for _, n := range l.aliases {
 		names = append(names, EnvName(n.key))
+	}
+	for _, name := range names {
+		names = append(names, springEnv+name)
 	}
 	return names
 }
@@ -126,8 +130,8 @@ func (l *leaf) fromEnv(text string) value {
 			continue
 		}
 		v := value{text: text, origin: "environment variable " + name}
-		if i > 0 {
-			v = l.aliases[i-1].inUnit(v)
+		if alias := i % (1 + len(l.aliases)); alias > 0 {
+			v = l.aliases[alias-1].inUnit(v)
 		}
 		return v
 	}
