@@ -2,36 +2,13 @@ package naming
 
 import (
 	"log/slog"
-	"sync/atomic"
-
-	"golang.org/x/time/rate"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
 )
 
-// warnings are the log lines that clients can cause. They are rated, so that no
-// client fills a disk; what was left out is counted in the next line (server
-// case SB-23).
-type warnings struct {
-	logger *slog.Logger
-	rate   *rate.Limiter
-	muted  atomic.Uint64
-}
-
-func newWarnings(logger *slog.Logger) *warnings {
-	return &warnings{logger: logger, rate: rate.NewLimiter(1, 20)}
-}
-
-func (w *warnings) log(message string, attrs ...any) {
-	if !w.rate.Allow() {
-		w.muted.Add(1)
-		return
-	}
-	if muted := w.muted.Swap(0); muted > 0 {
-		attrs = append(attrs, slog.Uint64("muted", muted))
-	}
-	w.logger.Warn(message, attrs...)
-}
+// warnings are the log lines that clients can cause. Their texts are constants, so
+// that whoever gives the logger can count those that repeat (server case SB-23).
+type warnings struct{ logger *slog.Logger }
 
 func oddIntervals(i *Instance) bool {
 	_, ignored := wire.IntervalsFrom(i.Metadata)
@@ -52,7 +29,7 @@ func (w *warnings) oddIntervals(k wire.ServiceKey, i *Instance) {
 	case !ordered:
 		message = unusual
 	}
-	w.log(message,
+	w.logger.Warn(message,
 		slog.String("service", wire.Excerpt(k.String())), slog.String("ip", i.IP), slog.Int("port", i.Port),
 		slog.Any("ignored", ignored), slog.Duration("interval", i.Intervals.Beat),
 		slog.Duration("timeout", i.Intervals.Timeout), slog.Duration("delete", i.Intervals.Delete))
@@ -60,12 +37,12 @@ func (w *warnings) oddIntervals(k wire.ServiceKey, i *Instance) {
 
 // clockAhead warns of a node whose clock is wrong.
 func (w *warnings) clockAhead(k wire.ServiceKey, node uint16) {
-	w.log("a record's version is far in the future; the clock of the node that made it is wrong",
+	w.logger.Warn("a record's version is far in the future; the clock of the node that made it is wrong",
 		slog.String("service", wire.Excerpt(k.String())), slog.Int("node", int(node)))
 }
 
 // held warns of removals that were put off.
 func (w *warnings) held(k wire.ServiceKey, held, size int) {
-	w.log("more than half of a service fell silent at once; removal is spread out",
+	w.logger.Warn("more than half of a service fell silent at once; removal is spread out",
 		slog.String("service", wire.Excerpt(k.String())), slog.Int("held", held), slog.Int("instances", size))
 }
