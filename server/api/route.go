@@ -31,8 +31,8 @@ type Route struct {
 // load says what kind of load the route is. What an operator or a probe looks at
 // is none: it is needed most when there is too much of the rest.
 func (r Route) load() (kind shed.Kind, is bool) {
-	switch {
-	case r.Always, r.Access.kind == openAccess:
+	switch kind := r.Access.kind; {
+	case r.Always, kind == openAccess, kind == signedInAccess && r.Method == get:
 		return 0, false
 	case r.Beat:
 		return shed.Beat, true
