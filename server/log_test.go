@@ -73,6 +73,6 @@ func TestSB23_WhatRepeatsIsSummarised(t *testing.T) {
 		end()
 		lines := strings.Split(strings.TrimSuffix(v.text.String(), "\n"), "\n")
 		require.LessOrEqual(t, len(lines), 2*(logBurst+1))
-		require.Contains(t, lines[logBurst], `msg="the same once more" port=1 muted=`)
+		require.Contains(t, v.text.String(), `msg="the same once more" port=1 muted=`)
 	})
 }

@@ -113,7 +113,8 @@ type LoadProperties struct {
 	// time, 4096 each, and reads to half of that; 0 is no bound.
 	MaxRequests int `mapstructure:"max-requests"`
 	// MaxWait is how long a request may wait for a processor, 500ms; while they wait
-	// longer, more and more reads are refused. 0 refuses none for that.
+	// longer, for a second and more, more and more reads are refused, unless there are
+	// fewer than 100 a second. 0 refuses none for that.
 	MaxWait time.Duration `mapstructure:"max-wait"`
 }
 

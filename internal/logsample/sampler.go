@@ -2,7 +2,9 @@
 // are written in a span of time, and the rest is counted (server case SB-23).
 //
 // A message is its constant text with its level; what varies belongs into
-// attributes.
+// attributes. Lines of one message that are alike, which is to differ in nothing but
+// numbers and times, a port aside, have only a few of its places, so that one
+// service that keeps failing does not hide the others.
 //
 // Here belongs what others can cause as often as they like: requests, connections,
 // what clients register. Samplers may stand behind one another, as that of a part
@@ -14,23 +16,28 @@ package logsample
 
 import (
 	"context"
+	"hash/maphash"
 	"log/slog"
 	"sync"
 	"time"
 )
 
-// muted is the attribute that counts what was left out.
-const muted = "muted"
-
-// maxMessages bounds how many messages are told apart at the same time. Texts are
-// constants of the program; where somebody's are not, all further ones are one.
-const maxMessages = 512
+const (
+	// muted is the attribute that counts what was left out.
+	muted = "muted"
+	// maxMessages bounds how many messages are told apart at the same time. Texts are
+	// constants of the program; where somebody's are not, all further ones are one.
+	maxMessages = 512
+	// maxAlike lines of one message that are alike pass in an interval.
+	maxAlike = 3
+)
 
 // Sampler counts messages. It is safe for concurrent use. Whoever made one closes
 // it.
 type Sampler struct {
 	burst    int
 	interval time.Duration
+	seed     maphash.Seed
 
 	mu     sync.Mutex
 	closed bool
@@ -47,7 +54,8 @@ type message struct {
 type span struct {
 	ends   time.Time
 	passed int
-	muted  int         // after those that passed
+	alike  map[uint64]int // how many of those are alike
+	muted  int
 	timer  *time.Timer // runs while something is muted
 	// The last one that was muted, and who was to write it.
 	last    slog.Record
@@ -55,10 +63,10 @@ type span struct {
 }
 
 // New returns a sampler that lets so many of each message pass in an interval,
-// which begins with the first. At its end the last one that was muted is written
-// with the number of others before it, as attribute "muted".
+// which begins with the first, and no more than three that are alike. At its end the
+// last one that was muted is written with the number of others, as attribute "muted".
 func New(burst int, interval time.Duration) *Sampler {
-	return &Sampler{burst: burst, interval: interval, spans: make(map[message]*span)}
+	return &Sampler{burst: burst, interval: interval, seed: maphash.MakeSeed(), spans: make(map[message]*span)}
 }
 
 // Handler returns a handler that writes to another one what passes. All handlers
@@ -103,12 +111,15 @@ func (s *Sampler) pass(to slog.Handler, r slog.Record) bool {
 		}
 	}
 	if sp == nil || sp.timer == nil && !now.Before(sp.ends) {
-		sp = &span{ends: now.Add(s.interval)}
+		sp = &span{ends: now.Add(s.interval), alike: make(map[uint64]int)}
 		s.spans[key] = sp
 	}
 	if sp.passed < s.burst {
-		sp.passed++
-		return true
+		if line := s.fingerprint(r); sp.alike[line] < maxAlike {
+			sp.alike[line]++
+			sp.passed++
+			return true
+		}
 	}
 	if counts(r) {
 		return true
@@ -130,6 +141,25 @@ func counts(r slog.Record) (found bool) {
 		return !found
 	})
 	return found
+}
+
+// fingerprint is the same for lines of a message that are alike.
+func (s *Sampler) fingerprint(r slog.Record) uint64 {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	r.Attrs(func(a slog.Attr) bool {
+		v := a.Value.Resolve()
+		switch v.Kind() {
+		case slog.KindInt64, slog.KindUint64, slog.KindFloat64, slog.KindDuration, slog.KindTime:
+			if a.Key != "port" { // it tells instances apart, and is no measure of anything
+				return true
+			}
+		}
+		maphash.WriteComparable(&h, a.Key)
+		maphash.WriteComparable(&h, v.String())
+		return true
+	})
+	return h.Sum64()
 }
 
 // prune forgets the messages that have been quiet.

@@ -1,6 +1,7 @@
 package logsample
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -50,6 +51,27 @@ func TestSB23_AMessageThatRepeatsIsCounted(t *testing.T) {
 
 		logger.Warn("odd", "n", 1000)
 		require.Equal(t, "msg=odd n=1000", log.lines()[5], "a new span begins")
+	})
+}
+
+func TestSB23_OneThatRepeatsDoesNotHideTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, logger, log := open(t, 2*maxAlike)
+		for i := range 1000 {
+			logger.Warn("silent", "service", "noisy", "held", i, "took", time.Duration(i))
+		}
+		logger.Warn("silent", "service", "other", "held", 1)
+		logger.Warn("silent", "service", "third", "port", 1)
+		logger.Warn("silent", "service", "third", "error", errors.New("no route"))
+		logger.Warn("silent", "service", "fourth")
+		require.Equal(t, []string{
+			"msg=silent service=noisy held=0 took=0s", "msg=silent service=noisy held=1 took=1ns",
+			"msg=silent service=noisy held=2 took=2ns", "msg=silent service=other held=1",
+			"msg=silent service=third port=1", `msg=silent service=third error="no route"`,
+		}, log.lines(), "and all of them together are no more than the burst")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, "msg=silent service=fourth muted=997", log.lines()[2*maxAlike])
 	})
 }
 

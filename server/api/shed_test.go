@@ -63,6 +63,7 @@ func TestSB20_TooManyRequestsAreTurnedAway(t *testing.T) {
 	} {
 		require.Equal(t, 200, ask("GET", path), "%s is needed most now", path)
 	}
+	require.Equal(t, 200, ask("PUT", "/v1/ns/operator/switches?entry=pushEnabled&value=true"), "so is what may end the load")
 }
 
 // TestSB20_ABeatThatWasTurnedAwayEvictsNobody: the arrival counts, whatever the

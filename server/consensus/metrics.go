@@ -15,7 +15,7 @@ type metrics struct {
 }
 
 func newMetrics() *metrics {
-	return &metrics{
+	m := &metrics{
 		fsync: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "rollcall_raft_fsync_seconds",
 			Help:    "How long the disk took to sync a batch of log entries.",
@@ -31,6 +31,14 @@ func newMetrics() *metrics {
 			Help: "Snapshots of the state by outcome: taken, failed.",
 		}, []string{"outcome"}),
 	}
+	// They are there from the start, or nobody sees the first one that is counted.
+	for _, outcome := range []string{"applied", "refused", "unavailable", "unknown"} {
+		m.proposals.WithLabelValues(outcome)
+	}
+	for _, outcome := range []string{"taken", "failed"} {
+		m.snapshots.WithLabelValues(outcome)
+	}
+	return m
 }
 
 // register offers the metrics of a node that runs.

@@ -54,7 +54,10 @@ func TestNode_ProposesAndRemembers(t *testing.T) {
 	count, err := testutil.GatherAndCount(registry, "rollcall_raft_proposals_total", "rollcall_raft_log_bytes", "rollcall_raft_applied_index",
 		"rollcall_raft_fsync_seconds", "rollcall_raft_snapshot_bytes")
 	require.NoError(t, err)
-	require.Equal(t, 6, count, "proposals are applied and refused")
+	require.Equal(t, 8, count, "every outcome of a proposal is there from the start")
+	count, err = testutil.GatherAndCount(registry, "rollcall_raft_snapshots_total")
+	require.NoError(t, err)
+	require.Equal(t, 2, count, "as is every outcome of a snapshot")
 
 	require.NoError(t, n.Close())
 	require.NoError(t, n.Close())

@@ -1,8 +1,6 @@
 package naming
 
 import (
-	"bytes"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -145,24 +143,5 @@ func TestMetrics_FrozenTimeByReason(t *testing.T) {
 			s.advance(leaseTick, time.Now())
 		}
 		requireFrozen(0.3, 9.8, 1.2, 0.1)
-	})
-}
-
-func TestSB23_WarningsAreSampledAndCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		s := newStore(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		k := serviceKey("flood")
-		odd := func(port int) {
-			require.NoError(t, s.Register(k, withMetadata(registration("192.0.2.1", port), wire.MetadataBeatTimeout, "30")))
-		}
-		for port := range 10_000 {
-			odd(port)
-		}
-		require.Equal(t, warningBurst, strings.Count(log.String(), "\n"))
-		log.Reset()
-		time.Sleep(warningInterval)
-		synctest.Wait()
-		require.Regexp(t, `times of an instance.* port=9999 .*muted=9979`, log.String(), "the last one, and how many before it")
 	})
 }

@@ -18,7 +18,8 @@ import (
 
 // Options of a [Store]. The zero value is a node of its own with Nacos' settings.
 type Options struct {
-	// Logger receives few and bounded messages; nil discards them.
+	// Logger receives what is odd, a line for each instance that is. Clients can cause
+	// many, and who gives it bounds them; nil discards them.
 	Logger *slog.Logger
 	// Registerer takes the metrics; nil keeps them to the store. It must not
 	// have those of another store.
@@ -60,7 +61,7 @@ type Store struct {
 	lease                 *lease
 	expiry                expiry
 	metrics               *metrics
-	warnings              *warnings
+	warnings              warnings
 	revisions             atomic.Uint64 // numbers given
 	recorded              atomic.Uint64 // batches that changed what a snapshot holds
 	decisions             chan struct{} // see Decisions
@@ -93,7 +94,7 @@ func New(o Options) *Store {
 		discard:     o.Discard,
 		clock:       &hybridClock{node: o.Node, wall: time.Now},
 		lease:       newLease(time.Now()),
-		warnings:    newWarnings(o.Logger),
+		warnings:    warnings{o.Logger},
 		decisions:   make(chan struct{}, 1),
 		cancel:      cancel, done: make(chan struct{}),
 	}
@@ -110,7 +111,6 @@ func New(o Options) *Store {
 func (s *Store) Close() error {
 	s.cancel()
 	<-s.done
-	s.warnings.close()
 	return nil
 }
 

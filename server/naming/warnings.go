@@ -2,33 +2,13 @@ package naming
 
 import (
 	"log/slog"
-	"time"
 
-	"github.com/rollcall-go/rollcall/internal/logsample"
 	"github.com/rollcall-go/rollcall/internal/wire"
 )
 
-const (
-	// warningBurst of one warning are written in a warningInterval.
-	warningBurst    = 20
-	warningInterval = time.Minute
-)
-
-// warnings are the log lines that clients can cause. They are sampled, so that no
-// client fills a disk; what was left out is counted (server case SB-23).
-type warnings struct {
-	logger  *slog.Logger
-	samples *logsample.Sampler
-}
-
-func newWarnings(logger *slog.Logger) *warnings {
-	w := &warnings{samples: logsample.New(warningBurst, warningInterval)}
-	w.logger = slog.New(w.samples.Handler(logger.Handler()))
-	return w
-}
-
-// close tells the rest of what was left out.
-func (w *warnings) close() { w.samples.Close() }
+// warnings are the log lines that clients can cause. Their texts are constants, so
+// that whoever gives the logger can count those that repeat (server case SB-23).
+type warnings struct{ logger *slog.Logger }
 
 func oddIntervals(i *Instance) bool {
 	_, ignored := wire.IntervalsFrom(i.Metadata)

@@ -37,6 +37,13 @@ const (
 	// step is by how much of all reads fewer are turned away then, in percent, or more
 	// for each time that the wait is as long as it may be.
 	step = 10
+	// patience is how many looks in a row must find it too long: a burst ends before, and
+	// so does a pause of the process.
+	patience = 4
+	// fewReads is how many reads a second cost too little to be the load. Where the
+	// wait is long all the same, others have the machine, and turning reads away
+	// gains nothing.
+	fewReads = 100
 )
 
 // Options of a [Shedder].
@@ -45,9 +52,10 @@ type Options struct {
 	// and reads half as many; 0 is no bound. Reading a body and sending an answer
 	// take no place: a slow client costs others nothing.
 	Places int
-	// MaxWait is how long a request may wait for a processor. While they wait longer, more and more reads are turned away, then fewer again. 0
-	// turns none away. Beats and changes are taken all the same: a beat costs as much
-	// to refuse as to take.
+	// MaxWait is how long a request may wait for a processor. When they have waited
+	// longer for some time, and there are not merely a few reads, more and more of these
+	// are turned away, then fewer again. 0 turns none away. Beats and changes are taken
+	// all the same: a beat costs as much to refuse as to take.
 	MaxWait time.Duration
 	// Wait returns how long a request that came now would wait; nil tries it.
 	Wait func() time.Duration
@@ -61,7 +69,7 @@ type Shedder struct {
 	places  [kinds]int64 // 0 is no bound
 	active  [kinds]atomic.Int64
 	refused atomic.Int64 // percent of the reads
-	reads   atomic.Int64
+	reads   atomic.Int64 // that came, taken or not
 	waited  atomic.Int64 // nanoseconds
 
 	noPlace  [kinds]prometheus.Counter
@@ -131,11 +139,7 @@ func (s *Shedder) Leave(k Kind) {
 // tooLong says for a read whether it is among those that are turned away because
 // of the wait: as many as that are, evenly.
 func (s *Shedder) tooLong() bool {
-	percent := s.refused.Load()
-	if percent == 0 {
-		return false
-	}
-	n := s.reads.Add(1)
+	n, percent := s.reads.Add(1), s.refused.Load()
 	return n*percent/100 != (n-1)*percent/100
 }
 
@@ -143,7 +147,8 @@ func (s *Shedder) tooLong() bool {
 func (s *Shedder) watch(ctx context.Context) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
-	long := false // once alone is a pause, and no load
+	long := 0 // so many looks in a row
+	looked, reads := time.Now(), s.reads.Load()
 	for {
 		select {
 		case <-ctx.Done():
@@ -155,13 +160,19 @@ func (s *Shedder) watch(ctx context.Context) {
 		if s.maxWait == 0 {
 			continue
 		}
-		again := long
-		long = waited > s.maxWait
+		now, n := time.Now(), s.reads.Load()
+		few := float64(n-reads) < fewReads*now.Sub(looked).Seconds()
+		looked, reads = now, n
+		if waited > s.maxWait {
+			long++
+		} else {
+			long = 0
+		}
 		switch percent := s.refused.Load(); {
-		case long && again:
-			s.refused.Store(min(percent+step*int64(waited/s.maxWait), 100))
-		case !long:
+		case long == 0, few:
 			s.refused.Store(max(percent-step, 0))
+		case long >= patience:
+			s.refused.Store(min(percent+step*int64(waited/s.maxWait), 100))
 		}
 	}
 }

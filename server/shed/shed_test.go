@@ -85,13 +85,20 @@ func TestSB20_ReadsGoFirstWhenRequestsWait(t *testing.T) {
 		}
 		after := func(periods int, waited time.Duration) {
 			wait.Store(int64(waited))
-			time.Sleep(time.Duration(periods) * period)
-			synctest.Wait()
+			for range periods {
+				refused(Read)
+				time.Sleep(period)
+				synctest.Wait()
+			}
 		}
 		after(10, time.Second)
 		require.Zero(t, refused(Read), "as long as it may be")
-		after(1, time.Minute)
-		require.Zero(t, refused(Read), "one pause is no load")
+		for range 3 {
+			after(patience-1, time.Minute)
+			require.Zero(t, refused(Read), "a burst or a pause is no load")
+			after(1, 0)
+		}
+		after(patience-1, time.Minute)
 		after(1, 1500*time.Millisecond)
 		require.Equal(t, step, refused(Read))
 		after(1, 2500*time.Millisecond)
@@ -104,6 +111,30 @@ func TestSB20_ReadsGoFirstWhenRequestsWait(t *testing.T) {
 		require.Equal(t, 100-3*step, refused(Read), "it ends as it began")
 		after(10, 0)
 		require.Zero(t, refused(Read))
+	})
+}
+
+// TestSB20_FewReadsAreNotTheLoad: on a machine that is busy with something else.
+func TestSB20_FewReadsAreNotTheLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, Options{MaxWait: time.Second, Wait: func() time.Duration { return time.Minute }})
+		refused := func(looks, perLook int) (n int) {
+			for range looks {
+				for range perLook {
+					if !s.Enter(Read) {
+						n++
+					}
+				}
+				time.Sleep(period)
+				synctest.Wait()
+			}
+			return n
+		}
+		few := fewReads * int(period) / int(time.Second)
+		require.Zero(t, refused(100, few-1))
+		require.NotZero(t, refused(100, few))
+		refused(100/step, 0)
+		require.Zero(t, refused(100, few-1), "nor when there were more before")
 	})
 }
 

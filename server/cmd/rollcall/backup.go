@@ -147,8 +147,16 @@ may run on the data directory. One that holds data already is replaced with
 			if err != nil {
 				return err
 			}
-			if control.Exists(dir) && !force {
+			switch exists := control.Exists(dir); {
+			case exists && !force:
 				return fmt.Errorf("%s holds data already; --force replaces it", dir)
+			case !exists: // nor shall it, when something is wrong with the backup
+				if _, err := control.ReadBackup(cmd.Context(), in); err != nil {
+					return err
+				}
+				if _, err := in.Seek(0, io.SeekStart); err != nil {
+					return err
+				}
 			}
 			return c.withData(cmd, &dataFlags{dir: dir}, true, func(ctx context.Context, d *control.Data) error {
 				if err := d.Restore(ctx, in); err != nil {
@@ -169,9 +177,35 @@ may run on the data directory. One that holds data already is replaced with
 	return cmd
 }
 
-func (c *cli) openBackup(path string) (io.ReadCloser, error) {
-	if path == "-" {
-		return io.NopCloser(c.in), nil
+// openBackup opens a backup so that it can be read twice.
+func (c *cli) openBackup(path string) (io.ReadSeekCloser, error) {
+	in, from := io.NopCloser(c.in), "standard input"
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := f.Seek(0, io.SeekCurrent); err == nil {
+			return f, nil
+		}
+		in, from = f, path // a pipe that has a name
 	}
-	return os.Open(path)
+	defer func() { _ = in.Close() }()                // it was only read
+	f, err := os.CreateTemp("", "rollcall.backup.*") // mode 0600
+	if err != nil {
+		return nil, err
+	}
+	kept := temporary{f}
+	if _, err := io.Copy(f, in); err != nil {
+		return nil, errors.Join(fmt.Errorf("read %s: %w", from, err), kept.Close())
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
+	return kept, nil
 }
+
+// temporary is a file that ends with its Close.
+type temporary struct{ *os.File }
+
+func (t temporary) Close() error { return errors.Join(t.File.Close(), os.Remove(t.Name())) }
