@@ -149,15 +149,22 @@ func TestDR5_IntervalVariesByATenth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &clinic{}
 		o := with(preset("health-check"))
-		o.ProbeTransport, o.Rand, o.Policy = c, func() float64 { return 0 }, loadbalance.Random(nil)
+		random := 0.0
+		o.ProbeTransport, o.Rand, o.Policy = c, func() float64 { return random }, loadbalance.RoundRobin(func() float64 { return 0 })
 		l := balancer(t, two(), o)
 		defer func() { require.NoError(t, l.Close()) }()
 		chosen(t, l)
 		synctest.Wait()
-		c.take()
-		time.Sleep(22500 * time.Millisecond)
-		synctest.Wait()
-		require.Len(t, c.take(), 2)
+		for _, interval := range []time.Duration{22500 * time.Millisecond, 27500 * time.Millisecond} {
+			c.take()
+			random = 1 // for the pause after the next
+			time.Sleep(interval - time.Millisecond)
+			synctest.Wait()
+			require.Empty(t, c.take(), interval)
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			require.Len(t, c.take(), 2, interval)
+		}
 	})
 }
 
