@@ -184,6 +184,20 @@ func TestDR2_P2CAvoidsSlowBusyAndFailing(t *testing.T) {
 	require.Less(t, len(busy), 20)
 }
 
+// One address in two clusters is two instances, and each has its share.
+func TestDR2_ConsistentHashTellsClustersApart(t *testing.T) {
+	list := weighted(1, 1)
+	list[0].Cluster, list[1].Cluster, list[1].Port = "BLUE", "GREEN", list[0].Port
+	p := hashed(t, "header:User").Build(list)
+	counts := map[string]int{}
+	for n := range 2000 {
+		r, err := p.Pick(&loadbalance.Request{Header: http.Header{"User": {fmt.Sprint("user-", n)}}})
+		require.NoError(t, err)
+		counts[r.Instance.Cluster]++
+	}
+	require.InDelta(t, 1000, counts["BLUE"], 100)
+}
+
 // What a busy instance would have had goes to all others alike.
 func TestDR2_P2CSpreadsWhatItPassesOver(t *testing.T) {
 	for busy := 1; busy <= 4; busy++ {

@@ -398,6 +398,26 @@ func TestDR5_UpdateResultsList(t *testing.T) {
 	}
 }
 
+// A transport that does not know when to stop holds up nobody for longer than two
+// seconds.
+func TestCR4_CloseOfTheBalancerIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		o := with(preset("health-check"))
+		o.ProbeTransport = base(func(*http.Request) (*http.Response, error) {
+			<-release
+			return nil, errReset
+		})
+		l := balancer(t, two(), o)
+		chosen(t, l)
+		synctest.Wait()
+		began := time.Now()
+		require.Error(t, l.Close())
+		require.Equal(t, 2*time.Second, time.Since(began))
+		close(release)
+	})
+}
+
 func TestDR5_CloseEndsProbesUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &clinic{}
