@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,6 +142,16 @@ func TestAR3_Case04_TheManagementServerNeitherRegistersNorGivesThePort(t *testin
 	// note is subscribed before the registration.
 	require.Equal(t, []string{"listening", "listening", "register"}, r.all())
 	require.Equal(t, app.Addr().(*net.TCPAddr).Port, r.registered().Port)
+}
+
+// A start that fails once the web server listens closes it: nobody else would.
+func TestAR6_AStartThatFailsLeavesNoListener(t *testing.T) {
+	r := newFakeRegistry()
+	r.failWith(func() error { return errors.New("connection refused") })
+	app := assembled(t, ConfigYAML(quiet), Backend(r), Property("cloud.service-registry.auto-registration.register-when", "listening"))
+	require.ErrorContains(t, app.Start(t.Context()), "connection refused")
+	_, err := net.Dial("tcp", app.Addr().String())
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
 
 func TestAR4_Case07_APortTakenIsTheErrorAndNothingRegisters(t *testing.T) {

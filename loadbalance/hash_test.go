@@ -184,6 +184,53 @@ func TestDR2_P2CAvoidsSlowBusyAndFailing(t *testing.T) {
 	require.Less(t, len(busy), 20)
 }
 
+// One address in two clusters is two instances, and each has its share.
+func TestDR2_ConsistentHashTellsClustersApart(t *testing.T) {
+	list := weighted(1, 1)
+	list[0].Cluster, list[1].Cluster, list[1].Port = "BLUE", "GREEN", list[0].Port
+	p := hashed(t, "header:User").Build(list)
+	counts := map[string]int{}
+	for n := range 2000 {
+		r, err := p.Pick(&loadbalance.Request{Header: http.Header{"User": {fmt.Sprint("user-", n)}}})
+		require.NoError(t, err)
+		counts[r.Instance.Cluster]++
+	}
+	require.InDelta(t, 1000, counts["BLUE"], 100)
+}
+
+// What a busy instance would have had goes to all others alike.
+func TestDR2_P2CSpreadsWhatItPassesOver(t *testing.T) {
+	for busy := 1; busy <= 4; busy++ {
+		o := with(func(p *loadbalance.Properties) { p.Algorithm = "p2c" })
+		o.Rand = seeded()
+		l := having(t, o, inst(1), inst(2), inst(3), inst(4))
+		address := "192.0.2." + string(rune('0'+busy))
+		for open := 0; open < 50; {
+			r, err := l.Choose(t.Context(), orders)
+			require.NoError(t, err)
+			if r.Instance.IP == address {
+				open++ // and stays under way
+			} else {
+				r.Done(loadbalance.Outcome{StatusCode: 200})
+			}
+		}
+		counts := map[string]int{}
+		for range 20000 {
+			r, err := l.Choose(t.Context(), orders)
+			require.NoError(t, err)
+			counts[r.Instance.IP]++
+			r.Done(loadbalance.Outcome{StatusCode: 200})
+		}
+		for n := 1; n <= 4; n++ {
+			ip, want := "192.0.2."+string(rune('0'+n)), 33.0
+			if n == busy {
+				want = 0
+			}
+			require.InDelta(t, want, float64(counts[ip])/200, 5, "%v", counts)
+		}
+	}
+}
+
 // A newcomer takes its share from everybody, and nobody gives to anybody else.
 func TestDR2_ConsistentHashSharesAmongMany(t *testing.T) {
 	list := weighted(make([]float64, 101)...)

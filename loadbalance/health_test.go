@@ -149,15 +149,22 @@ func TestDR5_IntervalVariesByATenth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &clinic{}
 		o := with(preset("health-check"))
-		o.ProbeTransport, o.Rand, o.Policy = c, func() float64 { return 0 }, loadbalance.Random(nil)
+		random := 0.0
+		o.ProbeTransport, o.Rand, o.Policy = c, func() float64 { return random }, loadbalance.RoundRobin(func() float64 { return 0 })
 		l := balancer(t, two(), o)
 		defer func() { require.NoError(t, l.Close()) }()
 		chosen(t, l)
 		synctest.Wait()
-		c.take()
-		time.Sleep(22500 * time.Millisecond)
-		synctest.Wait()
-		require.Len(t, c.take(), 2)
+		for _, interval := range []time.Duration{22500 * time.Millisecond, 27500 * time.Millisecond} {
+			c.take()
+			random = 1 // for the pause after the next
+			time.Sleep(interval - time.Millisecond)
+			synctest.Wait()
+			require.Empty(t, c.take(), interval)
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			require.Len(t, c.take(), 2, interval)
+		}
 	})
 }
 
@@ -389,6 +396,26 @@ func TestDR5_UpdateResultsList(t *testing.T) {
 			require.Equal(t, want, keys(chosen(t, l)))
 		})
 	}
+}
+
+// A transport that does not know when to stop holds up nobody for longer than two
+// seconds.
+func TestCR4_CloseOfTheBalancerIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		o := with(preset("health-check"))
+		o.ProbeTransport = base(func(*http.Request) (*http.Response, error) {
+			<-release
+			return nil, errReset
+		})
+		l := balancer(t, two(), o)
+		chosen(t, l)
+		synctest.Wait()
+		began := time.Now()
+		require.Error(t, l.Close())
+		require.Equal(t, 2*time.Second, time.Since(began))
+		close(release)
+	})
 }
 
 func TestDR5_CloseEndsProbesUnderWay(t *testing.T) {

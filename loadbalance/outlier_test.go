@@ -233,6 +233,29 @@ func TestDR12_ActiveLimit(t *testing.T) {
 	require.Zero(t, state.Instances[0].Active+state.Instances[1].Active)
 }
 
+// Another attempt does not come back to the instance that failed because the next
+// one is at its limit.
+func TestDR12_TheActiveLimitDoesNotLeadBackToWhatWasTried(t *testing.T) {
+	o := with(outlier, func(p *loadbalance.Properties) { p.Outlier.ActiveLimit = 1 })
+	l := having(t, o, inst(1), inst(2), inst(3))
+	busy := inst(3) // the tried one follows it
+	for {
+		r, err := l.Choose(t.Context(), orders)
+		require.NoError(t, err)
+		if r.Instance.IP == busy.IP {
+			break // and its call goes on
+		}
+		r.Done(loadbalance.Outcome{StatusCode: 200})
+	}
+	tried := inst(1)
+	for range 100 {
+		r, err := l.Choose(t.Context(), orders, &tried)
+		require.NoError(t, err)
+		require.Equal(t, inst(2).IP, r.Instance.IP)
+		r.Done(loadbalance.Outcome{StatusCode: 200})
+	}
+}
+
 // The balancer itself remembers who cannot be reached; the registry need not have
 // noticed yet.
 func TestDR11_DeadInstanceIsNotCalledAgainAndAgain(t *testing.T) {

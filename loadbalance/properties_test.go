@@ -236,6 +236,58 @@ func TestOverride_ReadsTextAndMergesOverTheCommonValues(t *testing.T) {
 	require.Equal(t, want, merged)
 }
 
+// Every key can be set for a single service, but for those that are everybody's.
+func TestOverride_EveryKeyButThoseOfAll(t *testing.T) {
+	ofAll := map[string]bool{
+		"enabled": true, "retry.enabled": true, "stats.enabled": true, "eager-load.clients": true, "http.balanced-hosts": true, "clients": true,
+	}
+	common := loadbalance.DefaultProperties()
+	common.Retry.Enabled = false
+	for _, k := range keyTests {
+		value := fieldOf(reflect.ValueOf(common), k.key)
+		var text any
+		switch value.Interface().(type) {
+		case bool:
+			text = fmt.Sprint(!value.Bool())
+		case time.Duration:
+			text = "77s"
+		case int, float64:
+			text = "77"
+		case string:
+			text = "seventy-seven"
+		case []int:
+			text = "77,78"
+		case []string:
+			text = "a,b"
+		default:
+			text = map[string]any{"a": map[string]any{}}
+			if k.key != "clients" {
+				text = map[string]any{"a": "b"}
+			}
+		}
+		merged, err := common.Override(map[string]any{k.key: text})
+		if ofAll[k.key] {
+			require.ErrorContains(t, err, k.key+": ")
+			continue
+		}
+		require.NoError(t, err, k.key)
+		require.NotEqual(t, value.Interface(), fieldOf(reflect.ValueOf(merged), k.key).Interface(), k.key)
+	}
+}
+
+// fieldOf returns the field of a key.
+func fieldOf(v reflect.Value, key string) reflect.Value {
+	for _, part := range strings.Split(key, ".") {
+		for n := range v.NumField() {
+			if v.Type().Field(n).Tag.Get("mapstructure") == part {
+				v = v.Field(n)
+				break
+			}
+		}
+	}
+	return v
+}
+
 func TestValidate_NamesEveryProblemWithItsKey(t *testing.T) {
 	for key, edit := range map[string]func(*loadbalance.Properties){
 		"configurations":                             func(p *loadbalance.Properties) { p.Configurations = "x" },

@@ -130,6 +130,36 @@ func TestDR7_BudgetBoundsRetriesToAShareOfTheCalls(t *testing.T) {
 	}
 }
 
+// What calls that went well have saved up is bounded: a service that fails after a
+// good week is not drowned in retries.
+func TestDR7_TheBudgetSavesAHundredRetriesAtMost(t *testing.T) {
+	var fails bool
+	attempts := 0
+	rt := loadbalance.NewTransport(having(t, with(), inst(1), inst(2)), base(func(*http.Request) (*http.Response, error) {
+		attempts++
+		if fails {
+			return nil, errReset
+		}
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	}), loadbalance.TransportOptions{})
+	call := func(n int) int {
+		attempts = 0
+		for range n {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://orders/", nil)
+			require.NoError(t, err)
+			resp, err := rt.RoundTrip(req)
+			require.Equal(t, fails, err != nil)
+			if err == nil {
+				require.NoError(t, resp.Body.Close())
+			}
+		}
+		return attempts
+	}
+	require.Equal(t, 5000, call(5000))
+	fails = true
+	require.Equal(t, 1000+100+999/5, call(1000), "the first finds it full and saves nothing")
+}
+
 func TestDR8_UnsentAttemptsCostNoBudget(t *testing.T) {
 	o := with(func(p *loadbalance.Properties) { p.Retry.BudgetPercent = 1 })
 	l := having(t, o, inst(1), inst(2))

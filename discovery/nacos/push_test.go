@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +56,18 @@ func TestPush_Compressed(t *testing.T) {
 	require.Equal(t, []byte{0x1f, 0x8b}, packet[:2])
 	require.NotEmpty(t, p.send(to, packet))
 	require.Len(t, (<-told).Instances, 300)
+}
+
+// A datagram is read whole, however large; one that is cut is no list.
+func TestPush_AsLargeAsADatagramCanBe(t *testing.T) {
+	p := newPushing(t)
+	s, to := p.source(orders)
+	told := inbox(s)
+	host := fmt.Sprintf(`{"ip":"192.0.2.5","port":80,"metadata":{"long":"%s"}}`, strings.Repeat("x", 60_000))
+	packet := fmt.Appendf(nil, `{"type":"dom","lastRefTime":4,"data":%q}`, `{"name":"DEFAULT_GROUP@@orders","clusters":"","hosts":[`+host+`]}`)
+	require.Greater(t, len(packet), 60_000)
+	require.NotEmpty(t, p.send(to, packet))
+	require.Len(t, (<-told).Instances[0].Metadata["long"], 60_000)
 }
 
 func TestPush_OlderTimeIsNoReasonToDrop(t *testing.T) {

@@ -82,6 +82,10 @@ func TestCase02_AddressSelection(t *testing.T) {
 			want: want{"10.0.0.2", "", "eth0", scan},
 		},
 		{
+			name: "the index counts, not the name", machine: fake{up(3, "eth0", "10.0.0.3"), up(2, "wlan1", "10.0.0.2")},
+			want: want{"10.0.0.2", "", "wlan1", scan},
+		},
+		{
 			name: "explicit address wins over everything", machine: host(),
 			change: func(o *netaddr.Options) {
 				o.IP, o.Interface, o.IPType, o.LookupEnv = "203.0.113.9", "eth1", netaddr.IPv6, env("POD_IP", "10.9.0.1")
