@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -54,6 +55,28 @@ func TestStart_RegistersCallsByNameAndStops(t *testing.T) {
 		app.Stop(t)
 		require.Empty(t, fleet.Instances("greeter"))
 		app.Stop(t)
+	})
+}
+
+// The actuator's own port is as free as the web server's: the application may run
+// beside its tests, and several in one.
+func TestStart_TheActuatorsServerHasAnAddressOfItsOwn(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	require.NoError(t, err)
+	everywhere(t, func(t *testing.T, fleet *autoconfigtest.Fleet) {
+		for _, name := range []string{"users", "orders"} {
+			app := fleet.Start(t, autoconfig.Property("application.name", name),
+				autoconfig.Property("management.server.address", "127.0.0.1"), autoconfig.Property("management.server.port", port))
+			status, _ := app.Get(t, "/actuator/health")
+			require.Equal(t, http.StatusNotFound, status)
+			resp, err := app.Client.Get("http://" + app.ManagementAddr().String() + "/actuator/health")
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, http.StatusOK, resp.StatusCode)
+		}
 	})
 }
 
