@@ -47,7 +47,7 @@ func Start(t testing.TB, opts ...fx.Option) *App {
 // application's own, with the file that it finds or names; above it stand only
 // the addresses of its web server and of the actuator's, where that has one of its
 // own, and what is registered of them, and below it a name, "app", for one that has
-// none.
+// none. In a network in memory the file is not watched for changes.
 func (f *Fleet) Start(t testing.TB, opts ...fx.Option) *App {
 	t.Helper()
 	a := &App{Client: &http.Client{Transport: f.transport(t)}}
@@ -71,6 +71,8 @@ func (f *Fleet) Start(t testing.TB, opts ...fx.Option) *App {
 	}
 	if f.network != nil {
 		own = append(own,
+			// Who waits for a file to change waits in the system, past the bubble's time.
+			autoconfig.Property("application.reload-on-change", false),
 			fx.Decorate(func(o loadbalance.Options) loadbalance.Options {
 				o.ProbeTransport = f.transport(t)
 				return o

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,6 +78,21 @@ func TestStart_TheActuatorsServerHasAnAddressOfItsOwn(t *testing.T) {
 			require.NoError(t, resp.Body.Close())
 			require.Equal(t, http.StatusOK, resp.StatusCode)
 		}
+	})
+}
+
+// An application with a file watches it for changes, which would keep the time of
+// the bubble from passing.
+func TestFleet_TimePassesForAnApplicationWithAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("application.yaml", []byte("application: {name: filed, reload-on-change: true}\n"), 0o600))
+	synctest.Test(t, func(t *testing.T) {
+		fleet := autoconfigtest.NewVirtualFleet()
+		fleet.Start(t)
+		require.Len(t, fleet.Instances("filed"), 1)
+		passed := make(chan struct{})
+		time.AfterFunc(time.Hour, func() { close(passed) })
+		<-passed
 	})
 }
 
