@@ -88,6 +88,7 @@ func TestReload_CallsByNameMoveOnceTheNewInstanceIsThere(t *testing.T) {
 		s, err := m.client.Subscribe(here, func(s *discovery.Snapshot) { lists = append(lists, s.Instances[0].IP) })
 		require.NoError(t, err)
 		defer s.Close()
+		synctest.Wait() // a list that was not delivered yet would give way to the next
 		var meant []string
 		m.registry.failWith(func() error {
 			meant = append(meant, m.called())

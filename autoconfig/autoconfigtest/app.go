@@ -45,8 +45,9 @@ func Start(t testing.TB, opts ...fx.Option) *App {
 //
 // The options are those of autoconfig and of fx. The configuration is the
 // application's own, with the file that it finds or names; above it stand only
-// the address of the web server and what is registered of it, and below it a name,
-// "app", for one that has none.
+// the addresses of its web server and of the actuator's, where that has one of its
+// own, and what is registered of them, and below it a name, "app", for one that has
+// none. In a network in memory the file is not watched for changes.
 func (f *Fleet) Start(t testing.TB, opts ...fx.Option) *App {
 	t.Helper()
 	a := &App{Client: &http.Client{Transport: f.transport(t)}}
@@ -70,6 +71,8 @@ func (f *Fleet) Start(t testing.TB, opts ...fx.Option) *App {
 	}
 	if f.network != nil {
 		own = append(own,
+			// Who waits for a file to change waits in the system, past the bubble's time.
+			autoconfig.Property("application.reload-on-change", false),
 			fx.Decorate(func(o loadbalance.Options) loadbalance.Options {
 				o.ProbeTransport = f.transport(t)
 				return o
@@ -81,7 +84,13 @@ func (f *Fleet) Start(t testing.TB, opts ...fx.Option) *App {
 				}
 			}))
 	}
-	app, err := autoconfig.New(append(own, opts...)...)
+	opts = append(own, opts...)
+	if managed(opts) {
+		l := f.listen(t)
+		t.Cleanup(func() { _ = l.Close() }) // where the application has another one
+		opts = append([]fx.Option{autoconfig.ManagementListener(l)}, opts...)
+	}
+	app, err := autoconfig.New(opts...)
 	if err != nil {
 		_ = l.Close()
 		t.Fatalf("build the application: %v", err)
@@ -112,6 +121,17 @@ func (f *Fleet) Start(t testing.TB, opts ...fx.Option) *App {
 		a.URL = "http://" + app.Addr().String()
 	}
 	return a
+}
+
+// managed reports whether the actuator has a web server of its own, which needs an
+// address like the other. What is wrong with the configuration New says.
+func managed(opts []fx.Option) bool {
+	c, err := autoconfig.ReadConfiguration(opts...)
+	if err != nil {
+		return false
+	}
+	port := c.Management().Server.Port
+	return port >= 0 && (port == 0 || port != c.Server().Port)
 }
 
 // Stop stops the application before the test ends: it deregisters, drains and

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,6 +56,43 @@ func TestStart_RegistersCallsByNameAndStops(t *testing.T) {
 		app.Stop(t)
 		require.Empty(t, fleet.Instances("greeter"))
 		app.Stop(t)
+	})
+}
+
+// The actuator's own port is as free as the web server's: the application may run
+// beside its tests, and several in one.
+func TestStart_TheActuatorsServerHasAnAddressOfItsOwn(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	require.NoError(t, err)
+	everywhere(t, func(t *testing.T, fleet *autoconfigtest.Fleet) {
+		for _, name := range []string{"users", "orders"} {
+			app := fleet.Start(t, autoconfig.Property("application.name", name),
+				autoconfig.Property("management.server.address", "127.0.0.1"), autoconfig.Property("management.server.port", port))
+			status, _ := app.Get(t, "/actuator/health")
+			require.Equal(t, http.StatusNotFound, status)
+			resp, err := app.Client.Get("http://" + app.ManagementAddr().String() + "/actuator/health")
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, http.StatusOK, resp.StatusCode)
+		}
+	})
+}
+
+// An application with a file watches it for changes, which would keep the time of
+// the bubble from passing.
+func TestFleet_TimePassesForAnApplicationWithAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("application.yaml", []byte("application: {name: filed, reload-on-change: true}\n"), 0o600))
+	synctest.Test(t, func(t *testing.T) {
+		fleet := autoconfigtest.NewVirtualFleet()
+		fleet.Start(t)
+		require.Len(t, fleet.Instances("filed"), 1)
+		passed := make(chan struct{})
+		time.AfterFunc(time.Hour, func() { close(passed) })
+		<-passed
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/viper"
@@ -371,6 +372,9 @@ func (c *Config) Problem(key, reason string) {
 
 func (c *Config) add(key string, v value, reason string) {
 	p := Problem{Key: key, Value: v.shown(), Origin: v.origin, Reason: reason}
+	if p.Origin != "" { // the value is shown
+		p.Reason = strings.TrimPrefix(reason, strconv.Quote(p.Value)+" ")
+	}
 	if !slices.Contains(c.problems, p) {
 		c.problems = append(c.problems, p)
 	}
