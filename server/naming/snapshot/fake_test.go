@@ -29,7 +29,7 @@ func (f *faulty) Changes() uint64 { f.mu.Lock(); defer f.mu.Unlock(); return f.c
 
 func (f *faulty) Snapshot(w io.Writer) (int, error) {
 	begun := time.Now()
-	time.Sleep(f.slow)
+	<-time.After(f.slow) // in the virtual time of the tests
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.attempts++
