@@ -375,21 +375,6 @@ func TestDR16_NewInstancesAreWarmedUp(t *testing.T) {
 	}
 }
 
-// After an empty list nobody is a newcomer: there is no one to spare them.
-func TestDR16_WhoComesAfterAnEmptyListIsWarm(t *testing.T) {
-	s := memory.New()
-	l := balancer(t, s, with(func(p *loadbalance.Properties) { p.WarmUp = time.Hour }))
-	s.Set(orders, inst(1))
-	chosen(t, l)
-	s.Set(orders)
-	_, err := l.Choose(t.Context(), orders)
-	require.ErrorIs(t, err, loadbalance.ErrNoInstance)
-	s.Set(orders, inst(2), inst(3))
-	chosen(t, l)
-	state, _ := l.State(orders)
-	require.Equal(t, []float64{1, 1}, []float64{state.Instances[0].EffectiveWeight, state.Instances[1].EffectiveWeight})
-}
-
 // share chooses 20,000 times and returns the percentage of one address.
 func share(t *testing.T, l *loadbalance.LoadBalancer, ip string) float64 {
 	t.Helper()
