@@ -3,9 +3,11 @@ package loadbalance_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-go/rollcall/discovery/memory"
 	"github.com/rollcall-go/rollcall/loadbalance"
 	"github.com/rollcall-go/rollcall/registry"
 )
@@ -88,4 +90,19 @@ func TestDR11_CallersWithLostConnectionsAreAskedAboutTheNextChoice(t *testing.T)
 	_, err = l.ChooseFor(t.Context(), request)
 	require.ErrorIs(t, err, loadbalance.ErrNoInstance)
 	require.Equal(t, []string{"192.0.2.1"}, asked)
+}
+
+// After an empty list nobody is a newcomer: there is no one to spare them.
+func TestDR16_WhoComesAfterAnEmptyListIsWarm(t *testing.T) {
+	s := memory.New()
+	l := balancer(t, s, with(func(p *loadbalance.Properties) { p.WarmUp = time.Hour }))
+	s.Set(orders, inst(1))
+	chosen(t, l)
+	s.Set(orders)
+	_, err := l.Choose(t.Context(), orders)
+	require.ErrorIs(t, err, loadbalance.ErrNoInstance)
+	s.Set(orders, inst(2), inst(3))
+	chosen(t, l)
+	state, _ := l.State(orders)
+	require.Equal(t, []float64{1, 1}, []float64{state.Instances[0].EffectiveWeight, state.Instances[1].EffectiveWeight})
 }

@@ -189,3 +189,31 @@ func TestConcurrentUse(t *testing.T) {
 		f.empty(t)
 	})
 }
+
+// The latest word on the status counts, whichever way it was said.
+func TestBR4_TheLatestStatusSurvivesWhoeverSetIt(t *testing.T) {
+	u := &updating{fakeRegistry: newFakeRegistry()}
+	auto := started(t, u.fakeRegistry, u.over)
+	enable := func(to bool) {
+		require.NoError(t, auto.Update(t.Context(), func(r *registry.Registration) { r.Enabled = to }))
+	}
+	declare := func(s registry.Status) { require.NoError(t, auto.SetStatus(t.Context(), s)) }
+	for n, step := range []struct {
+		say  func()
+		want bool
+	}{
+		{func() { declare(registry.StatusUp); enable(false) }, false},
+		{func() { declare(registry.StatusDown); enable(true) }, true},
+		{func() { enable(false); declare(registry.StatusUp) }, true},
+		{func() { enable(true); declare(registry.StatusDown) }, false},
+	} {
+		step.say()
+		require.NoError(t, auto.Renew(t.Context()))
+		require.Equal(t, step.want, u.only(t).Enabled, "step %d", n)
+		next := template()
+		next.Weight = float64(n + 2)
+		require.NoError(t, auto.Refresh(t.Context(), next, nil))
+		require.Equal(t, step.want, u.only(t).Enabled, "step %d, properties read again", n)
+	}
+	require.NoError(t, auto.Stop(t.Context()))
+}

@@ -2,7 +2,6 @@ package nacos_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"testing"
@@ -62,22 +61,6 @@ func TestCR8_DeregisterOnAnotherServer(t *testing.T) {
 		c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: 500}))
 		require.NoError(t, r.Deregister(t.Context(), registration()))
 		require.Len(t, c.Nodes[1].Requests(http.MethodDelete, "/ns/instance"), 1)
-	})
-}
-
-// What a server refuses for good is wrong with the registration, and not worth
-// another attempt; everything else may be better later.
-func TestAR6_WhatTheServerRefusesIsTheRegistration(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := testutil.NewCluster(t, 1)
-		r := newRegistry(t, c, nil)
-		for status, final := range map[int]bool{400: true, 501: true, 403: false, 404: false, 429: false, 500: false, 503: false} {
-			c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: status, Body: "why"}))
-			err := r.Register(t.Context(), registration())
-			require.ErrorContains(t, err, "why", status)
-			require.Equal(t, final, errors.Is(err, registry.ErrInvalidRegistration), "%d", status)
-			require.Empty(t, r.Beats())
-		}
 	})
 }
 
