@@ -37,8 +37,7 @@ func (l *Live[T]) Load() T { return *l.current.Load() }
 // configuration was valid as a whole, T's own Validate included. Calls come one
 // after another on the goroutine of the reload, which waits for them, so f returns
 // soon and does not reload. A panic of f is an error of the reload; the new block
-// stays in effect. f is called no more after a reload that begins when cancel has
-// returned.
+// stays in effect. A reload that begins after cancel has returned does not call f.
 func (l *Live[T]) OnChange(f func(before, now T)) (cancel func()) {
 	listener := &liveListener[T]{f}
 	l.mu.Lock()
