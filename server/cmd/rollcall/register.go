@@ -86,8 +86,8 @@ health the registry checks. What was known of the same instance is replaced.
 
 With --ephemeral the instance is one that beats: the command sends the beats until
 Ctrl-C and then deregisters it.`,
-		Example: `  rollcall register orders 192.0.2.7:8080 --metadata zone=a,version=2
-  rollcall register orders 192.0.2.7:8080 --ephemeral`,
+		Example: `  rollcall register orders 127.0.0.1:8080 --metadata zone=a,version=2
+  rollcall register orders 127.0.0.1:8080 --ephemeral`,
 		Args:              arguments("SERVICE", "IP:PORT"),
 		ValidArgsFunction: c.completeServices(&t.named),
 		RunE: func(cmd *cobra.Command, args []string) error {
