@@ -5,17 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io"
 	"log"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -241,7 +236,7 @@ var keysBeside = map[string]map[string]string{
 func TestKeys_EachHasAnEffect(t *testing.T) {
 	t.Setenv("KEYS_POD_IP", "192.0.2.99")
 	t.Setenv("XDG_CACHE_HOME", "/cache")
-	tests := testBodies(t)
+	tests := testutil.TestBodies(t)
 	_, loaded := readSettings(t, quiet)
 	known := map[string]bool{}
 	for _, e := range loaded.Effective() {
@@ -325,27 +320,6 @@ func distinctName(key string) string {
 		return names[i]
 	}
 	return key
-}
-
-// testBodies are the tests of this package by name.
-func testBodies(t *testing.T) map[string]string {
-	t.Helper()
-	bodies := map[string]string{}
-	files, err := filepath.Glob("*_test.go")
-	require.NoError(t, err)
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		positions := token.NewFileSet()
-		file, err := parser.ParseFile(positions, name, text, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok {
-				bodies[f.Name.Name] = string(text[positions.Position(f.Pos()).Offset:positions.Position(f.End()).Offset])
-			}
-		}
-	}
-	return bodies
 }
 
 func TestKeys_TheAddressWhenThereIsNoOther(t *testing.T) {

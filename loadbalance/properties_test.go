@@ -2,11 +2,6 @@ package loadbalance_test
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-go/rollcall/internal/testutil"
 	"github.com/rollcall-go/rollcall/loadbalance"
 	"github.com/rollcall-go/rollcall/registry"
 )
@@ -104,7 +100,7 @@ var keyTests = []struct {
 
 // A key without an effect is worse than none.
 func TestProperties_EveryKeyHasATest(t *testing.T) {
-	tests := testBodies(t)
+	tests := testutil.TestBodies(t)
 	var listed []string
 	for _, k := range keyTests {
 		listed = append(listed, k.key)
@@ -128,27 +124,6 @@ func allKeys(prefix string, t reflect.Type) (keys []string) {
 		keys = append(keys, key)
 	}
 	return keys
-}
-
-// testBodies are the tests of this folder by name.
-func testBodies(t *testing.T) map[string]string {
-	t.Helper()
-	bodies := map[string]string{}
-	files, err := filepath.Glob("*_test.go")
-	require.NoError(t, err)
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		positions := token.NewFileSet()
-		file, err := parser.ParseFile(positions, name, text, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok {
-				bodies[f.Name.Name] = string(text[positions.Position(f.Pos()).Offset:positions.Position(f.End()).Offset])
-			}
-		}
-	}
-	return bodies
 }
 
 // Without nacos.enabled the balancer is Spring's own: round robin, and no cluster
