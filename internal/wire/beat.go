@@ -31,22 +31,22 @@ type Beat struct {
 
 // beatDocument is Beat as it is decoded.
 type beatDocument struct {
-	IP          string    `json:"ip"`
-	Port        flexInt   `json:"port"`
-	Cluster     string    `json:"cluster"`
-	ServiceName string    `json:"serviceName"`
-	Weight      flexFloat `json:"weight"`
-	Metadata    flexMap   `json:"metadata"`
-	Ephemeral   flexBool  `json:"ephemeral"`
-	Scheduled   flexBool  `json:"scheduled"`
-	Period      flexInt   `json:"period"`
-	Stopped     flexBool  `json:"stopped"`
+	IP          string                `json:"ip"`
+	Port        flexInt               `json:"port"`
+	Cluster     string                `json:"cluster"`
+	ServiceName unimportant[string]   `json:"serviceName"`
+	Weight      flexFloat             `json:"weight"`
+	Metadata    flexMap               `json:"metadata"`
+	Ephemeral   flexBool              `json:"ephemeral"`
+	Scheduled   unimportant[flexBool] `json:"scheduled"`
+	Period      unimportant[flexInt]  `json:"period"`
+	Stopped     unimportant[flexBool] `json:"stopped"`
 }
 
-// ParseBeat reads the parameter beat. Unknown members are ignored; numbers and
-// booleans may be strings, as SDKs of untyped languages send them. Malformed
-// JSON and a port out of range are a [BadRequest]. The address is not checked
-// here.
+// ParseBeat reads the parameter beat. Unknown members are ignored, and so is
+// whatever stands in those that servers ignore; numbers and booleans may be
+// strings, as SDKs of untyped languages send them. Malformed JSON and a port out
+// of range are a [BadRequest]. The address is not checked here.
 func ParseBeat(text string) (*Beat, error) {
 	d := beatDocument{Ephemeral: true}
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
@@ -57,8 +57,8 @@ func ParseBeat(text string) (*Beat, error) {
 	}
 	b := &Beat{
 		IP: strings.TrimSpace(d.IP), Port: int(d.Port), Cluster: strings.TrimSpace(d.Cluster),
-		ServiceName: d.ServiceName, Weight: float64(d.Weight), Metadata: d.Metadata,
-		Ephemeral: bool(d.Ephemeral), Scheduled: bool(d.Scheduled), Period: int64(d.Period), Stopped: bool(d.Stopped),
+		ServiceName: d.ServiceName.value, Weight: float64(d.Weight), Metadata: d.Metadata, Ephemeral: bool(d.Ephemeral),
+		Scheduled: bool(d.Scheduled.value), Period: int64(d.Period.value), Stopped: bool(d.Stopped.value),
 	}
 	if b.Metadata == nil {
 		b.Metadata = map[string]string{}

@@ -53,6 +53,35 @@ func TestParseBeat(t *testing.T) {
 	}
 }
 
+func TestSB03_NumbersOfABeatAreThoseOfParameters(t *testing.T) {
+	for text, why := range map[string]string{
+		`{"ip":"a","port":""}`:                 "not an integer",
+		`{"ip":"a","port":" "}`:                "not an integer",
+		`{"ip":"a","port":"1_000"}`:            "not an integer",
+		`{"ip":"a","port":"0x50"}`:             "not an integer",
+		`{"ip":"a","port":"0x1p4"}`:            "not an integer",
+		`{"ip":"a","port":"Infinity"}`:         "not an integer",
+		`{"ip":"a","port":1,"weight":"1_0"}`:   "not a number",
+		`{"ip":"a","port":1,"weight":"0x1p4"}`: "not a number",
+		`{"ip":"a","port":1,"weight":1e309}`:   "not a number",
+	} {
+		_, err := ParseBeat(text)
+		requireBadRequest(t, err, why)
+	}
+}
+
+func TestSB06_WhatServersIgnoreOfABeatIsNoReasonToRefuseIt(t *testing.T) {
+	want := Beat{IP: "a", Port: 1, Metadata: map[string]string{}, Ephemeral: true}
+	for _, member := range []string{
+		`"serviceName":5`, `"serviceName":{"a":[1]}`, `"serviceName":null`, `"scheduled":"maybe"`, `"scheduled":[]`,
+		`"period":"5s"`, `"period":1.5`, `"period":{}`, `"stopped":"x"`, `"stopped":null`,
+	} {
+		got, err := ParseBeat(`{"ip":"a",` + member + `,"port":1}`)
+		require.NoError(t, err, member)
+		require.Equal(t, want, *got, member)
+	}
+}
+
 func TestBeat_RoundTrips(t *testing.T) {
 	b := Beat{
 		IP: "2001:db8::1", Port: 1, Cluster: "C", ServiceName: "G@@s", Weight: 2, Ephemeral: true, Scheduled: true,

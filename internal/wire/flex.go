@@ -12,17 +12,18 @@ import (
 // The flex types decode what SDKs and servers of other languages really send: a
 // number as a string, an integer with a fraction, null for a default.
 
-// flexInt is an integer, also as 8080.0 or "8080"; null leaves it as it is.
+// flexInt is an integer, also as 8080.0 or "8080"; null leaves it as it is. Blank
+// text is none: a port that was left empty is not port 0 (server case SB-03).
 type flexInt int64
 
 func (n *flexInt) UnmarshalJSON(b []byte) error {
 	text := scalar(b)
-	if text == "null" || text == "" {
+	if text == "null" {
 		return nil
 	}
 	i, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		f, ferr := strconv.ParseFloat(text, 64)
+		f, ferr := parseFloat(text)
 		if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
 			return BadRequestf("not an integer: %s", Excerpt(text))
 		}
@@ -66,8 +67,8 @@ func (f *anyFloat) UnmarshalJSON(b []byte) error {
 	if text == "null" || text == "" {
 		return nil
 	}
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
+	v, err := parseFloat(text)
+	if err != nil {
 		return BadRequestf("not a number: %s", Excerpt(text))
 	}
 	*f = anyFloat(v)
@@ -86,6 +87,18 @@ func (v *flexBool) UnmarshalJSON(b []byte) error {
 		*v = false
 	case text != "null" && text != "":
 		return BadRequestf("not a boolean: %s", Excerpt(text))
+	}
+	return nil
+}
+
+// unimportant is a member that is read for who wants to know it and decides
+// nothing: what cannot be read leaves it as it is.
+type unimportant[T any] struct{ value T }
+
+func (m *unimportant[T]) UnmarshalJSON(b []byte) error {
+	var v T
+	if json.Unmarshal(b, &v) == nil {
+		m.value = v
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func ParseServiceName(serviceName, groupName string) (ServiceName, error) {
 	if group, name, joined := strings.Cut(serviceName, GroupSeparator); joined {
 		n = ServiceName{Group: strings.TrimSpace(group), Name: strings.TrimSpace(name)}
 		if n.Group == "" || n.Name == "" {
-			return ServiceName{}, badServiceName(serviceName)
+			return ServiceName{}, errServiceName
 		}
 	}
 	if n.Group == "" {
@@ -58,7 +58,7 @@ func ParseServiceName(serviceName, groupName string) (ServiceName, error) {
 	}
 	if strings.Contains(n.Group, GroupSeparator) || strings.Contains(n.Name, GroupSeparator) ||
 		strings.HasSuffix(n.Group, "@") || strings.HasPrefix(n.Name, "@") {
-		return ServiceName{}, badServiceName(serviceName)
+		return ServiceName{}, errServiceName
 	}
 	if i := strings.IndexFunc(n.String(), notNameRune); i >= 0 {
 		return ServiceName{}, BadRequestf(
@@ -76,9 +76,7 @@ func ParseGroup(text string) (string, error) {
 	return n.Group, nil
 }
 
-func badServiceName(s string) error {
-	return BadRequestf("Param 'serviceName' is illegal, it should be format as 'groupName@@serviceName': %s", Excerpt(s))
-}
+const errServiceName BadRequest = "Param 'serviceName' is illegal, it should be format as 'groupName@@serviceName'"
 
 // notNameRune is the complement of Nacos' [0-9a-zA-Z@.:_-] (4.1).
 func notNameRune(r rune) bool {

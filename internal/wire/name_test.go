@@ -26,7 +26,7 @@ func TestSB04_ServiceNames(t *testing.T) {
 	for _, c := range []struct{ service, group, why string }{
 		{"", "G", "Param 'serviceName' is required."},
 		{"  ", "G", "Param 'serviceName' is required."},
-		{"@@pay", "", "it should be format as 'groupName@@serviceName'"},
+		{"@@pay", "", "Param 'serviceName' is illegal, it should be format as 'groupName@@serviceName'"},
 		{"G1@@", "", "it should be format as"},
 		{"@@", "", "it should be format as"},
 		{"A@@B@@C", "", "it should be format as"},

@@ -55,7 +55,7 @@ func TestParams_Required(t *testing.T) {
 	_, err = p.Required("empty")
 	requireBadRequest(t, err, "Param 'empty' is required.")
 	_, err = p.RequiredCount("ip")
-	requireBadRequest(t, err, "Param 'ip' is required.")
+	requireBadRequest(t, err, "Required int parameter 'ip' is not present")
 	_, err = p.RequiredCount("port")
 	requireBadRequest(t, err, `For input string: "x"`)
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -40,7 +41,14 @@ func (p Params) SpringBool(name string) (bool, error) {
 	case "", "false", "off", "no", "0":
 		return false, nil
 	}
-	return false, BadRequestf("Failed to convert value of '%s': %s", name, Excerpt(v))
+	return false, notConverted("boolean", "java.lang.IllegalArgumentException", "Invalid boolean value ["+Excerpt(v)+"]")
+}
+
+// notConverted is what Nacos' framework says of text that is none of the wanted
+// kind, with its cause once more at the end.
+func notConverted(kind, exception, cause string) error {
+	return BadRequestf("Failed to convert value of type 'java.lang.String' to required type '%s'; nested exception is %s: %s;caused: %s",
+		kind, exception, cause, cause)
 }
 
 // Int reads a Java int; blank is def, bad text a [BadRequest].
@@ -53,13 +61,18 @@ func (p Params) Int(name string, def int) (int, error) {
 }
 
 // RequiredCount reads a whole number that must be there, to count with: one that
-// no int can hold is the largest, or the smallest. Used for pages.
+// no int can hold is the largest, or the smallest. Used for pages. The errors are
+// those of Nacos' framework.
 func (p Params) RequiredCount(name string) (int, error) {
-	v, err := p.Required(name)
-	if err != nil {
-		return 0, err
+	v := p.Get(name)
+	if v == "" {
+		return 0, BadRequestf("Required int parameter '%s' is not present", name)
 	}
-	return parseCount(v)
+	n, err := parseCount(v)
+	if err != nil {
+		return 0, notConverted("int", "java.lang.NumberFormatException", err.Error())
+	}
+	return n, nil
 }
 
 // LenientCount is RequiredCount for what is 0 when it is blank or bad text. Used
@@ -73,18 +86,15 @@ func (p Params) LenientCount(name string) int {
 }
 
 // Float reads a number; blank is def, bad text and NaN or infinity are a
-// [BadRequest].
+// [BadRequest] in the words of Nacos' framework.
 func (p Params) Float(name string, def float64) (float64, error) {
 	v := p.Get(name)
 	if v == "" {
 		return def, nil
 	}
 	f, err := parseFloat(v)
-	if err != nil {
-		return 0, err
-	}
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return 0, BadRequestf("For input string: %q", Excerpt(v))
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0, notConverted("float", "java.lang.NumberFormatException", fmt.Sprintf("For input string: %q", Excerpt(v)))
 	}
 	return f, nil
 }

@@ -24,7 +24,7 @@ func (a *API) beatOf(c *call, k wire.ServiceKey) (answer, error) {
 	}
 	ip, cluster := c.Get("ip"), c.Get("clusterName")
 	var full *wire.Beat
-	if document := c.Get("beat"); document != "" {
+	if document := c.Get("beat"); document != "" && document != "null" { // which says that there is none
 		if full, err = wire.ParseBeat(document); err != nil {
 			return answer{}, err
 		}

@@ -36,11 +36,21 @@ func TestSB05_LateBeat(t *testing.T) {
 	})
 }
 
+func TestSB05_ADocumentThatIsNullIsNone(t *testing.T) {
+	bothWays(t, func(t *testing.T, f *fixture) {
+		beat := []string{"serviceName", "light", "ip", "192.0.2.40", "port", "8140", "beat", "null"}
+		f.want(`200 {"clientBeatInterval":5000,"code":20404}`, "PUT instance/beat", beat...)
+		f.want("200 ok", "POST instance", beat[:6]...)
+		f.want(`200 {"clientBeatInterval":5000,"code":10200,"lightBeatEnabled":true}`, "PUT instance/beat", beat...)
+	})
+}
+
 func TestSB06_TheRequestNamesTheTargetOfABeat(t *testing.T) {
 	for name, document := range map[string]string{
 		"bare name":    `{"ip":"192.0.2.40","port":8140,"serviceName":"s6","cluster":"DEFAULT","metadata":{}}`,
 		"grouped name": `{"ip":"192.0.2.40","port":8140,"serviceName":"PAY@@s6"}`,
 		"other name":   `{"ip":"192.0.2.40","port":8140,"serviceName":"OTHER@@other"}`,
+		"no name":      `{"ip":"192.0.2.40","port":8140,"serviceName":{"group":"OTHER"},"period":"3s"}`,
 		"light":        "",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -66,16 +66,19 @@ const defaultPort = 80
 
 func (a *API) clusterOf(c *call, r *naming.Revision, name string) catalogCluster {
 	info := r.ClusterInfo(name)
-	empty := true
-	for range r.Cluster(name) {
-		empty = false
-		break
-	}
 	return catalogCluster{
 		ServiceName: r.GroupedName(), Name: name, HealthChecker: a.checkerFor(c, r.Key(), info.Checker),
 		DefaultPort: defaultPort, DefaultCheckPort: info.CheckPort, UseIPPort4Check: info.UseInstancePort,
-		Metadata: notNull(info.Metadata), DefCkport: info.CheckPort, DefIPPort: defaultPort, Empty: empty,
+		Metadata: notNull(info.Metadata), DefCkport: info.CheckPort, DefIPPort: defaultPort,
+		Empty: isEmpty(r, name),
 	}
+}
+
+func isEmpty(r *naming.Revision, cluster string) bool {
+	for range r.Cluster(cluster) {
+		return false
+	}
+	return true
 }
 
 // catalogInstance is everything about an instance. Its health is the real one
@@ -119,16 +122,15 @@ func instanceOf(i *naming.Instance, grouped string) catalogInstance {
 
 // catalogInstances lists a cluster's instances of both kinds by page.
 func (a *API) catalogInstances(c *call) (answer, error) {
-	for _, name := range []string{"serviceName", "clusterName", "pageNo", "pageSize"} {
-		if _, err := c.Required(name); err != nil {
-			return answer{}, err
-		}
+	name, err := c.bound("clusterName")
+	if err != nil {
+		return answer{}, err
 	}
 	p, err := c.readExactPage(1)
 	if err != nil {
 		return answer{}, err
 	}
-	cluster, err := wire.ParseCluster(c.Get("clusterName"))
+	cluster, err := wire.ParseCluster(name)
 	if err != nil {
 		return answer{}, err
 	}

@@ -42,8 +42,13 @@ func TestCatalog_Services(t *testing.T) {
 	} {
 		f.wantStatus(400, "GET catalog/services", append([]string{"pageNo", "1", "pageSize", "10"}, wrong...)...)
 	}
-	f.want("400 caused: Param 'pageNo' is required.;", "GET catalog/services", "pageSize", "10")
-	f.want(`400 caused: For input string: "x";`, "GET catalog/services", "pageNo", "x", "pageSize", "10")
+	f.want("400 caused: Required int parameter 'pageNo' is not present;", "GET catalog/services", "pageSize", "10")
+	f.want(`400 caused: Failed to convert value of type 'java.lang.String' to required type 'int'; nested exception is `+
+		`java.lang.NumberFormatException: For input string: "x";caused: For input string: "x";`,
+		"GET catalog/services", "pageNo", "x", "pageSize", "10")
+	f.want("400 caused: Failed to convert value of type 'java.lang.String' to required type 'boolean'; nested exception is "+
+		"java.lang.IllegalArgumentException: Invalid boolean value [maybe];caused: Invalid boolean value [maybe];",
+		"GET catalog/services", "pageNo", "1", "pageSize", "10", "hasIpCount", "maybe")
 
 	f.want(`200 [{"serviceName":"old-orders","groupName":"G","clusterMap":{"DEFAULT":{"hosts":[{"valid":true,"metadata":{"a":"b"},`+
 		`"port":81,"ip":"2001:db8::5","weight":2.0,"enabled":true}]}},"metadata":{}}]`,
@@ -113,7 +118,13 @@ func TestCatalog_ServiceAndInstances(t *testing.T) {
 	f.want(`200 {"list":[],"count":0}`, "GET catalog/instances", append(page, "clusterName", "B")...)
 	f.want("404 caused: cluster C is not found!;", "GET catalog/instances", append(page, "clusterName", "C")...)
 	f.want("404 caused: service DEFAULT_GROUP@@none is not found!;", "GET catalog/instances", "serviceName", "none", "clusterName", "A", "pageNo", "1", "pageSize", "1")
-	f.want("400 caused: Param 'clusterName' is required.;", "GET catalog/instances", page...)
+	f.want("400 caused: Required String parameter 'clusterName' is not present;", "GET catalog/instances", page...)
+	f.want("400 caused: Required String parameter 'serviceName' is not present;", "GET catalog/instances",
+		"clusterName", "A", "pageNo", "1", "pageSize", "1")
+	f.want("400 caused: Required int parameter 'pageSize' is not present;", "GET catalog/instances",
+		append(s, "clusterName", "B", "pageNo", "1")...)
+	f.want("404 caused: no ips found for cluster B in service DEFAULT_GROUP@@orders;", "GET instance",
+		append(s, "clusterName", "B", "ip", "192.0.2.7", "port", "80")...) // it has settings only
 
 	f.want(`200 {"clusters":[{"name":"B","checkRTBest":9223372036854775807,"checkRTWorst":0,"checkRTNormalized":-1},`+
 		`{"name":"DEFAULT","checkRTBest":9223372036854775807,"checkRTWorst":0,"checkRTNormalized":-1}]}`, "GET catalog/rt/service", s...)

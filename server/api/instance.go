@@ -1,8 +1,6 @@
 package api
 
 import (
-	"slices"
-
 	"github.com/rollcall-go/rollcall/internal/wire"
 	"github.com/rollcall-go/rollcall/server/naming"
 )
@@ -183,7 +181,7 @@ func (a *API) instanceDetail(c *call) (answer, error) {
 	}
 	in, found := revision.Get(ik)
 	if !found {
-		if !slices.Contains(revision.Clusters(), ik.Cluster) {
+		if isEmpty(revision, ik.Cluster) {
 			return answer{}, notFoundf("no ips found for cluster %s in service %s", ik.Cluster, k.ServiceName)
 		}
 		return answer{}, notFoundf("no matched ip found!")

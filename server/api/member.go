@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"strconv"
@@ -69,7 +70,7 @@ func (a *API) operatorServers(c *call) (answer, error) {
 
 // responsibleServer says who answers for a service: one node does for all.
 func (a *API) responsibleServer(c *call) (answer, error) {
-	k, err := c.ServiceKey()
+	k, err := c.boundServiceKey()
 	if err != nil {
 		return answer{}, err
 	}
@@ -82,7 +83,7 @@ func (a *API) responsibleServer(c *call) (answer, error) {
 }
 
 func (a *API) distroStatus(c *call) (answer, error) {
-	if c.Get("action") != "view" {
+	if cmp.Or(c.Get("action"), "view") != "view" {
 		return jsonBytes([]byte("{}")), nil
 	}
 	return jsonOf(struct {

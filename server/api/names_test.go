@@ -109,7 +109,9 @@ func TestMembers_ThereIsOne(t *testing.T) {
 	const down = `{"ip":"192.0.2.200","port":8848,"state":"DOWN","extendInfo":{"raftPort":"7848","version":"1.4.1"},"address":"192.0.2.200:8848","failAccessCnt":0}`
 	f.want(`200 {"servers":[`+self+`]}`, "GET operator/servers", "healthy", "true")
 	f.want(`200 {"status":[`+self+`]}`, "GET operator/distro/status", "action", "view")
+	f.want(`200 {"status":[`+self+`]}`, "GET operator/distro/status")
 	f.want(`200 {}`, "GET operator/distro/status", "action", "other")
+	f.want("400 caused: Required String parameter 'serviceName' is not present;", "GET operator/distro/server")
 	f.want("400 caused: service not found;", "GET operator/distro/server", "serviceName", "s")
 	f.want("200 ok", "POST service", "serviceName", "s")
 	f.want(`200 {"responsibleServer":"192.0.2.200:8848"}`, "GET operator/distro/server", "serviceName", "s")

@@ -41,11 +41,11 @@ func (a *API) showSwitches(*call) (answer, error) { return jsonOf(a.switches) }
 // setSwitch changes a switch for good, or with debug=true until the next start
 // or change.
 func (a *API) setSwitch(c *call) (answer, error) {
-	entry, err := c.Required("entry")
+	entry, err := c.bound("entry")
 	if err != nil {
 		return answer{}, err
 	}
-	value, err := c.Required("value")
+	value, err := c.bound("value")
 	if err != nil {
 		return answer{}, err
 	}

@@ -30,8 +30,8 @@ func TestSwitches(t *testing.T) {
 		f.want("200 ok", "PUT operator/switches", "entry", "defaultCacheMillis", "value", "2000", "debug", "true")
 		require.Equal(t, int64(2000), f.list("serviceName", "s").CacheMillis)
 		f.want("400 caused: min default cache time  is too small(<1000);", "PUT ops/switches", "entry", "defaultCacheMillis", "value", "999")
-		f.want("400 caused: Param 'entry' is required.;", "PUT operator/switches", "value", "1")
-		f.want("400 caused: Param 'value' is required.;", "PUT operator/switches", "entry", "x")
+		f.want("400 caused: Required String parameter 'entry' is not present;", "PUT operator/switches", "value", "1")
+		f.want("400 caused: Required String parameter 'value' is not present;", "PUT operator/switches", "entry", "x")
 		f.want("200 ok", "PUT operator/switches", "entry", "serverMode", "value", "x")
 	})
 }

@@ -40,7 +40,9 @@ func TestService_CreateChangeShowDelete(t *testing.T) {
 		}
 		f.want("400 caused: Param 'serviceName' is required.;", "PUT service", "protectThreshold", "0")
 		for _, threshold := range []string{"abc", "NaN", "Infinity"} {
-			f.wantStatus(400, "POST service", append(s, "protectThreshold", threshold)...)
+			f.want("400 caused: Failed to convert value of type 'java.lang.String' to required type 'float'; nested exception is "+
+				`java.lang.NumberFormatException: For input string: "`+threshold+`";caused: For input string: "`+threshold+`";`,
+				"POST service", append(s, "protectThreshold", threshold)...)
 		}
 		f.want("200 ok", "POST service", s...)
 		for _, threshold := range []string{"abc", "NaN", "Infinity"} {
