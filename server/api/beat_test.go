@@ -36,6 +36,16 @@ func TestSB05_LateBeat(t *testing.T) {
 	})
 }
 
+func TestSB03_AWeightOfABeatIsBroughtIntoItsRange(t *testing.T) {
+	f := newFixture(t)
+	for weight, want := range map[string]float64{"-1": 0, "0": 0, "0.001": 0.01, "10001": 10000, "1e300": 10000} {
+		f.want(`200 {"clientBeatInterval":5000,"code":10200,"lightBeatEnabled":true}`, "PUT instance/beat", "serviceName", "heavy",
+			"beat", `{"ip":"192.0.2.40","port":8140,"weight":`+weight+`}`)
+		require.Equal(t, want, f.list("serviceName", "heavy").Hosts[0].Weight, weight)
+		f.want("200 ok", "DELETE service", "serviceName", "heavy")
+	}
+}
+
 func TestSB05_ADocumentThatIsNullIsNone(t *testing.T) {
 	bothWays(t, func(t *testing.T, f *fixture) {
 		beat := []string{"serviceName", "light", "ip", "192.0.2.40", "port", "8140", "beat", "null"}
