@@ -6,8 +6,9 @@ import (
 )
 
 // beat takes a sign of life. What it is about is named by the request: namespace,
-// group and service always, address and cluster by the document if there is one
-// (SB-06). An instance that is not known is created from the document; without
+// group and service always, address and cluster by the document if there is one,
+// which cannot lead a beat away from the instance in the cluster that the request
+// names (SB-06). An instance that is not known is created from the document; without
 // one the client is told to register again (SB-05).
 func (a *API) beat(c *call) (answer, error) {
 	k, err := c.ServiceKey()
@@ -28,10 +29,7 @@ func (a *API) beatOf(c *call, k wire.ServiceKey) (answer, error) {
 		if full, err = wire.ParseBeat(document); err != nil {
 			return answer{}, err
 		}
-		ip, port = full.IP, full.Port
-		if full.Cluster != "" {
-			cluster = full.Cluster
-		}
+		ip, port, cluster = full.IP, full.Port, a.clusterOfBeat(k, cluster, full)
 	}
 	if err := wire.CheckPort(port); err != nil {
 		return answer{}, err
@@ -50,6 +48,23 @@ func (a *API) beatOf(c *call, k wire.ServiceKey) (answer, error) {
 		return jsonBytes(wire.AppendUnknownReply(nil, result.Interval.Milliseconds())), nil
 	}
 	return jsonBytes(wire.AppendKnownReply(nil, result.Interval.Milliseconds(), a.switches.Load().LightBeatEnabled)), nil
+}
+
+// clusterOfBeat is the cluster that a document names, or the request where the
+// document names none or the instance is in the request's.
+func (a *API) clusterOfBeat(k wire.ServiceKey, requested string, full *wire.Beat) string {
+	if full.Cluster == "" || full.Cluster == requested {
+		return requested
+	}
+	if requested != "" {
+		if ip, err := wire.ParseIP(full.IP); err == nil {
+			ephemeral, persistent := a.find(k, naming.InstanceKey{Cluster: requested, IP: ip, Port: full.Port})
+			if ephemeral != nil || persistent != nil {
+				return requested
+			}
+		}
+	}
+	return full.Cluster
 }
 
 // registerByBeat makes the persistent instance that a document is about, unless

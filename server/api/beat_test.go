@@ -87,6 +87,28 @@ func TestSB06_TheRequestNamesTheTargetOfABeat(t *testing.T) {
 	}
 }
 
+func TestSB06_ADocumentDoesNotMoveABeatToAnotherCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		at := []string{"serviceName", "s6", "clusterName", "A", "ip", "2001:db8::5", "port", "80"}
+		f.want("200 ok", "POST instance", at...)
+		beat := []string{"serviceName", "s6", "clusterName", "A", "beat", `{"ip":"[2001:db8:0::5]","port":80,"cluster":"B"}`}
+		for range 20 {
+			time.Sleep(3 * time.Second)
+			f.want(`200 {"clientBeatInterval":5000,"code":10200,"lightBeatEnabled":true}`, "PUT instance/beat", beat...)
+		}
+		hosts := f.list("serviceName", "s6").Hosts
+		require.Len(t, hosts, 1)
+		require.Equal(t, "A", hosts[0].ClusterName)
+		require.True(t, hosts[0].Healthy)
+
+		// What neither cluster has is made where the document says, as in Nacos.
+		beat[5] = `{"ip":"192.0.2.40","port":80,"cluster":"B"}`
+		f.want(`200 {"clientBeatInterval":5000,"code":10200,"lightBeatEnabled":true}`, "PUT instance/beat", beat...)
+		require.Equal(t, "B", f.list("serviceName", "s6", "clusters", "B").Hosts[0].ClusterName)
+	})
+}
+
 func TestSB07_OwnIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
