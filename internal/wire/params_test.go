@@ -128,7 +128,7 @@ func TestSB10_CountsHaveNoLargest(t *testing.T) {
 	}
 	require.Zero(t, mustParse(t, "", "").LenientCount("v"))
 	_, err := mustParse(t, "", "").RequiredCount("v")
-	requireBadRequest(t, err, "Param 'v' is required.")
+	requireBadRequest(t, err, "Required int parameter 'v' is not present")
 }
 
 func TestParams_Numbers(t *testing.T) {

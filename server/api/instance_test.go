@@ -132,6 +132,19 @@ func TestSB04_GroupsAndNames(t *testing.T) {
 	})
 }
 
+func TestSB04_AGroupMayBeginWithAnythingItMayHave(t *testing.T) {
+	f := newFixture(t)
+	for _, group := range []string{"2024-group", "0", "-g", ".g", ":g", "_g", "@g", "g", "Z"} {
+		f.want("200 ok", "POST instance", "serviceName", "pay", "groupName", group, "namespaceId", group, "ip", "192.0.2.30", "port", "80")
+		at := []string{"namespaceId", group, "pageNo", "1", "pageSize", "10"}
+		f.want(`200 {"doms":["pay"],"count":1}`, "GET service/list", append(at, "groupName", group)...)
+		f.want(`200 {"doms":["`+group+`@@pay"],"count":1}`, "GET service/list", append(at, "groupName", "*")...)
+		f.want(`200 {"services":{"`+group+`":["pay"]},"count":1}`, "GET service/names", "namespaceId", group)
+		f.want(`200 {"serviceList":[{"name":"pay","groupName":"`+group+`","clusterCount":1,"ipCount":1,"healthyInstanceCount":1,`+
+			`"triggerFlag":"false"}],"count":1}`, "GET catalog/services", at...)
+	}
+}
+
 func TestSB26_Deregistering(t *testing.T) {
 	bothWays(t, func(t *testing.T, f *fixture) {
 		at := []string{"serviceName", "d26", "ip", "192.0.2.50", "port", "80"}

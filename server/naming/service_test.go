@@ -68,7 +68,8 @@ func TestService_CreateUpdateDelete(t *testing.T) {
 func TestSB10_ServicesAreSortedByGroupedName(t *testing.T) {
 	s := newStore(t, Options{})
 	var want []string
-	for _, group := range []string{"a", "a-b", "a@b", "B", "ab", "aZ", "DEFAULT_GROUP"} {
+	// A name may begin with each of the characters it may have, those before "@" too.
+	for _, group := range []string{"a", "a-b", "a@b", "B", "ab", "aZ", "DEFAULT_GROUP", "0", "9.x", "-", ".a", ":a", "@a", "_a"} {
 		for _, name := range []string{"x", "y-1", "y"} {
 			k := wire.ServiceKey{Namespace: "ns", ServiceName: wire.ServiceName{Group: group, Name: name}}
 			require.NoError(t, s.ApplyService(k, ServiceInfo{}))

@@ -354,9 +354,13 @@ func compareServices(a, b wire.ServiceKey) int {
 }
 
 // compareGroups orders different groups as if each were followed by "@@", which
-// no group contains or can be taken for the end of.
+// no group contains or can be taken for the end of. No group is empty: that is
+// where a namespace begins, before whatever a group may begin with.
 func compareGroups(a, b string) int {
 	n := min(len(a), len(b))
+	if n == 0 {
+		return cmp.Compare(len(a), len(b))
+	}
 	if c := strings.Compare(a[:n], b[:n]); c != 0 {
 		return c
 	}
