@@ -11,7 +11,7 @@ import (
 // ParseIP checks the address of an instance and returns the one spelling it is
 // stored under (server case SB-02): IPv6, bare or in brackets, in canonical form
 // without brackets and an IPv4 address inside IPv6 as IPv4; text of digits and
-// dots must be an IPv4 address, legacy short forms included, and stays as it is;
+// dots must be an IPv4 address in ASCII, legacy short forms included, and stays as it is;
 // everything else is a host name, whose labels of letters, digits, '-' and '_'
 // have 1 to 63 bytes and no '-' at either end. No address is longer than a host
 // name can be. A malformed one is a [BadRequest]. The usual IPv4 literal costs no
@@ -72,7 +72,9 @@ func isHostName(text string) bool {
 	return true
 }
 
-func notIPv4Rune(r rune) bool { return r != '.' && (r < '0' || r > '9') }
+// notIPv4Rune takes the digits of every script for those of an IPv4 address: some
+// clients read them as such, and no host name consists of them.
+func notIPv4Rune(r rune) bool { return r != '.' && !unicode.IsDigit(r) }
 
 func notHostRune(r rune) bool {
 	return r != '-' && r != '_' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
