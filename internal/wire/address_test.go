@@ -51,6 +51,8 @@ func TestSB02_Addresses(t *testing.T) {
 		"4294967296":        "is incorrect",
 		"99999999999999999": "is incorrect",
 		"2001:db8:::5":      `The IPv6 address("2001:db8:::5") is incorrect.`,
+		"１２７.０.０.１":         `The IPv4 address("１２７.０.０.１") is incorrect.`,
+		"٣.٣.٣.٣":           "The IPv4 address",
 		"[192.0.2.1]":       "is incorrect",
 		"[":                 "is incorrect",
 		"[]":                "is incorrect",
