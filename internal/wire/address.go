@@ -11,11 +11,11 @@ import (
 // ParseIP checks the address of an instance and returns the one spelling it is
 // stored under (server case SB-02): IPv6, bare or in brackets, in canonical form
 // without brackets and an IPv4 address inside IPv6 as IPv4; text of digits and
-// dots must be an IPv4 address in ASCII, legacy short forms included, and stays as it is;
-// everything else is a host name, whose labels of letters, digits, '-' and '_'
-// have 1 to 63 bytes and no '-' at either end. No address is longer than a host
-// name can be. A malformed one is a [BadRequest]. The usual IPv4 literal costs no
-// allocation.
+// dots must be an IPv4 address in ASCII, legacy short forms included, and stays as
+// it is; everything else is a host name, whose labels of letters, digits, '-' and
+// '_' have 1 to 63 bytes and no '-' at either end. No address is longer than a
+// host name can be. A malformed one is a [BadRequest]. The usual IPv4 literal
+// costs no allocation.
 func ParseIP(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	switch {
