@@ -147,11 +147,8 @@ func (c *cli) showConfig(read *autoconfig.Configuration, all, changed bool) erro
 			continue
 		}
 		source := s.Origin
-		switch {
-		case isDefault:
+		if isDefault {
 			source = autoconfig.OriginDefault
-		case source == "property":
-			source = "command line"
 		}
 		settings = append(settings, setting{s.Key, s.Value, source})
 	}

@@ -190,7 +190,7 @@ func TestRollcall_Mistakes(t *testing.T) {
 		{[]string{"server", "x"}, 2, []string{`rollcall: unexpected argument "x"`}},
 		{[]string{"user"}, 2, []string{"rollcall: which? rollcall user"}},
 		{[]string{"--data-dir", "x", "--in-memory"}, 2, []string{"rollcall: --in-memory and --data-dir exclude each other"}},
-		{[]string{"--port", "99999"}, 1, []string{"rollcall: server.port"}},
+		{[]string{"--port", "99999"}, 1, []string{`rollcall: server.port: "99999" `, "(--port)"}},
 		{[]string{"--config", "none.yaml"}, 1, []string{"rollcall: read the configuration: open none.yaml"}},
 		{[]string{"--config", bad}, 1, []string{"rollcall: server.port", "rollcall: nacos.push.address"}},
 	}
