@@ -47,7 +47,7 @@ func TestPlace_AfterAnErrorTheOldFileIsThere(t *testing.T) {
 		requireFile(t, path, "old")
 		require.ErrorIs(t, f.Close(), os.ErrClosed)
 	})
-	t.Run("of syncing", func(t *testing.T) {
+	t.Run("of syncing or closing", func(t *testing.T) {
 		f, path := beside(t, "new")
 		require.NoError(t, f.Close())
 		require.ErrorIs(t, Place(f, path, nil), os.ErrClosed)
