@@ -3,6 +3,7 @@ package autoconfig
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -44,6 +45,7 @@ func TestReadConfiguration(t *testing.T) {
 		Properties("mine", wanted{Colour: "red"}),
 		Default("server.context-path", "/x"),
 		Property("server.shutdown-timeout", "3s"),
+		PropertyFrom("--lame-duck", "server.lame-duck", time.Second),
 		ConfigYAML("cloud: {discovery: {enabled: false}}\nmine: {token: {secret: {key: deep}}, colors: 1}\nserver: {port: '${PORT:81}'}"),
 	)
 	c, err := ReadConfiguration(options)
@@ -62,6 +64,7 @@ func TestReadConfiguration(t *testing.T) {
 		{"server.address", "127.0.0.1", "environment variable SERVER_ADDRESS"},
 		{"server.context-path", "/x", "default of the application"},
 		{"server.shutdown-timeout", "3s", "property"},
+		{"server.lame-duck", "1s", "--lame-duck"},
 		{"server.ssl.certificate", "", OriginDefault},
 	} {
 		got := settingOf(t, c, want[0])

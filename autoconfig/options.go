@@ -79,12 +79,22 @@ func ConfigYAML(text string) fx.Option {
 	return newBootOption("ConfigYAML", func(b *boot) { b.sources.Text = text })
 }
 
-// Property sets a key above everything else, for command line flags and tests.
+// Property sets a key above everything else, for command line flags (see
+// [PropertyFrom]) and tests.
 // A value is text as the YAML file would hold it, or the Go value itself. A key
 // may end inside a map, as cloud.nacos.discovery.metadata.zone does.
 func Property(key string, value any) fx.Option {
 	return newBootOption("Property", func(b *boot) {
 		b.sources.Properties = append(b.sources.Properties, config.Setting{Key: key, Value: value})
+	})
+}
+
+// PropertyFrom is [Property] for a value that has been given somewhere, such as
+// with a flag of the command line: problems and origins name origin, "--port", so
+// that whoever gave the value finds it again.
+func PropertyFrom(origin, key string, value any) fx.Option {
+	return newBootOption("PropertyFrom", func(b *boot) {
+		b.sources.Properties = append(b.sources.Properties, config.Setting{Key: key, Value: value, Origin: origin})
 	})
 }
 

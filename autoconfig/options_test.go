@@ -67,6 +67,8 @@ func TestProperties_OfTheUsersOwn(t *testing.T) {
 
 	_, err := New(alone, block, Property("app.mail.retries", 11))
 	require.EqualError(t, err, `app.mail.retries: "11" must be 10 or less (property)`)
+	_, err = New(alone, block, PropertyFrom("--retries", "app.mail.retries", 11))
+	require.EqualError(t, err, `app.mail.retries: "11" must be 10 or less (--retries)`)
 
 	// The option may be used for more than one application.
 	assembled(t, alone, block, fx.Populate(&got))

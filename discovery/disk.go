@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/rollcall-go/rollcall/internal/wholefile"
 	"github.com/rollcall-go/rollcall/registry"
 )
 
@@ -166,7 +167,7 @@ func (d *disk) write(s *Snapshot) error {
 // replaceFile puts a whole file in the place of another: whoever reads it, and
 // whoever finds it after a crash, has the old one or the new one (client rule
 // C-R2).
-func replaceFile(path string, text []byte) (err error) {
+func replaceFile(path string, text []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, dirMode); err != nil {
 		return err
@@ -175,29 +176,11 @@ func replaceFile(path string, text []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
 	_, err = f.Write(text)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
+	if err := wholefile.Place(f, path, err); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-// syncDir makes the renaming last. Not every system can sync a folder; there the
-// file system sees to it.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	_ = d.Sync()
-	return d.Close()
+	// Not every system can sync a folder; there the file system sees to it.
+	_ = wholefile.SyncDirectory(dir)
+	return nil
 }

@@ -66,7 +66,7 @@ The rules of reading, with examples, are a chapter of the guide:
 [Configuration](guide/configuration.md). In short:
 
 - Sources, the weakest first: the defaults below, ` + "`autoconfig.Default`" + `, the YAML
-  file, the environment, ` + "`autoconfig.Property`" + `.
+  file, the environment, ` + "`autoconfig.Property`" + ` and ` + "`autoconfig.PropertyFrom`" + `.
 - Every key has an environment variable, which stands below it in the tables; with
   ` + "`SPRING_`" + ` in front it is read as well, and the one without goes first.
   Lists are comma text there, maps and lists of blocks are JSON. A variable whose name

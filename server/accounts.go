@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 
+	"github.com/rollcall-go/rollcall/internal/wholefile"
 	"github.com/rollcall-go/rollcall/server/auth"
 	"github.com/rollcall-go/rollcall/server/consensus"
 	"github.com/rollcall-go/rollcall/server/projection"
@@ -177,16 +178,19 @@ func (a *accounts) writePassword(password string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
+	path = f.Name()
+	if dir != "" {
+		path = filepath.Join(dir, passwordFile)
+	}
 	_, err = f.WriteString(password + "\n")
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
+	if err := wholefile.Place(f, path, err); err != nil {
+		return "", err
 	}
 	if dir == "" {
-		a.temporary = f.Name()
-		return f.Name(), nil
+		a.temporary = path
+		return path, nil
 	}
-	path = filepath.Join(dir, passwordFile)
-	return path, os.Rename(f.Name(), path)
+	return path, wholefile.SyncDirectory(dir)
 }
 
 // errNotLoaded answers callers before the data is loaded.

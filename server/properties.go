@@ -147,7 +147,8 @@ type CleanProperties struct {
 // PushProperties is the block nacos.push.
 type PushProperties struct {
 	// Address is the IP address that datagrams are sent from and acknowledgements
-	// are received on; "" is all of them.
+	// are received on; "" is all of them, also where server.address is one: behind
+	// a proxy of this machine the clients are elsewhere.
 	Address string `mapstructure:"address"`
 	// RequesterOnly pushes only to the address a list request came from, false.
 	// It keeps a client from having somebody else pushed to, and cannot be used

@@ -33,6 +33,13 @@ var ErrUnreachable = errors.New("the registry does not answer")
 // pages of a list that changes fit together.
 const pageSize = 10_000
 
+// maxPages and maxListed bound a list, far above what one registry holds: one that
+// answers every page with more would be asked, and remembered, without an end.
+const (
+	maxPages  = 1000
+	maxListed = 2_000_000
+)
+
 // Client is a client for operators. It is safe for concurrent use.
 type Client struct{ *nacosclient.Client }
 
@@ -120,7 +127,8 @@ func serviceQuery(k wire.ServiceKey) url.Values {
 }
 
 // pages walks the pages of a list until it has all, and stops at a page that is
-// empty: what is deleted meanwhile makes the list shorter.
+// empty: what is deleted meanwhile makes the list shorter. One without an end is an
+// error.
 func pages(visit func(page url.Values) (got, total int, err error)) error {
 	for number, seen := 1, 0; ; number++ {
 		got, total, err := visit(url.Values{"pageNo": {strconv.Itoa(number)}, "pageSize": {strconv.Itoa(pageSize)}})
@@ -129,6 +137,9 @@ func pages(visit func(page url.Values) (got, total int, err error)) error {
 		}
 		if seen += got; got == 0 || seen >= total {
 			return nil
+		}
+		if number == maxPages || seen > maxListed {
+			return fmt.Errorf("the list does not end: after %d pages with %d entries there are said to be %d", number, seen, total)
 		}
 	}
 }

@@ -119,3 +119,24 @@ func TestPages_EndWhenAllIsSeenOrNothingComes(t *testing.T) {
 	}
 	require.ErrorIs(t, pages(func(url.Values) (int, int, error) { return 0, 0, context.Canceled }), context.Canceled)
 }
+
+func TestPages_WithoutAnEndAreAnError(t *testing.T) {
+	for name, c := range map[string]struct {
+		got   int
+		pages int
+		want  string
+	}{
+		"small pages": {1, maxPages, "the list does not end: after 1000 pages with 1000 entries there are said to be 1001"},
+		"full pages":  {pageSize, maxListed/pageSize + 1, "the list does not end: after 201 pages with 2010000 entries there are said to be 2010001"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			err := pages(func(url.Values) (int, int, error) {
+				asked++
+				return c.got, c.got*asked + 1, nil
+			})
+			require.EqualError(t, err, c.want)
+			require.Equal(t, c.pages, asked)
+		})
+	}
+}

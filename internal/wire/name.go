@@ -100,6 +100,21 @@ func BadRequestf(format string, args ...any) error {
 	return BadRequest(fmt.Sprintf(format, args...))
 }
 
+// refusal is a request that cannot be done.
+type refusal struct {
+	kind error
+	text BadRequest
+}
+
+func (r *refusal) Error() string   { return string(r.text) }
+func (r *refusal) Unwrap() []error { return []error{r.kind, r.text} }
+
+// Refusef formats a [BadRequest] that is of a kind as well, for callers to branch
+// on (errors.Is).
+func Refusef(kind error, format string, args ...any) error {
+	return &refusal{kind: kind, text: BadRequest(fmt.Sprintf(format, args...))}
+}
+
 // Excerpt bounds text that came from outside before it is repeated in an error
 // or a log line (server case SB-19).
 func Excerpt(s string) string {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -81,4 +82,15 @@ func TestExcerpt(t *testing.T) {
 	require.Less(t, len(long), 140)
 	require.True(t, utf8.ValidString(long))
 	require.True(t, strings.HasSuffix(long, "…"))
+}
+
+func TestRefusef_IsOfItsKindAndABadRequest(t *testing.T) {
+	kind, other := errors.New("kind"), errors.New("other")
+	err := Refusef(kind, "no %s here", "x")
+	require.EqualError(t, err, "no x here")
+	require.ErrorIs(t, err, kind)
+	require.NotErrorIs(t, err, other)
+	var bad BadRequest
+	require.ErrorAs(t, err, &bad)
+	require.Equal(t, BadRequest("no x here"), bad)
 }

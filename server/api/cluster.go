@@ -84,11 +84,7 @@ func (a *API) checkerFor(c *call, k wire.ServiceKey, h naming.HealthChecker) nam
 // setHealth is an operator's word on an instance that nothing checks. As no probe
 // would say it again, that of a persistent one is stored.
 func (a *API) setHealth(c *call) (answer, error) {
-	k, err := c.ServiceKey()
-	if err != nil {
-		return answer{}, err
-	}
-	ik, err := c.instanceKey("clusterName", "cluster")
+	k, ik, err := c.instanceKey("clusterName", "cluster")
 	if err != nil {
 		return answer{}, err
 	}

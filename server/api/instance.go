@@ -5,36 +5,33 @@ import (
 	"github.com/rollcall-go/rollcall/server/naming"
 )
 
-// instanceKey reads the address of an instance. Only some endpoints know the
-// alias "cluster" of clusterName.
-func (c *call) instanceKey(clusterNames ...string) (naming.InstanceKey, error) {
-	var k naming.InstanceKey
+// instanceKey reads a service and the address of an instance in it. Only some
+// endpoints know the alias "cluster" of clusterName.
+func (c *call) instanceKey(clusterNames ...string) (of wire.ServiceKey, k naming.InstanceKey, err error) {
+	if of, err = c.ServiceKey(); err != nil {
+		return of, k, err
+	}
 	ip, err := c.Required("ip")
 	if err != nil {
-		return k, err
+		return of, k, err
 	}
 	if _, err := c.Required("port"); err != nil {
-		return k, err
+		return of, k, err
 	}
 	if k.IP, err = wire.ParseIP(ip); err != nil {
-		return k, err
+		return of, k, err
 	}
 	if k.Port, err = wire.ParsePort(c.Get("port")); err != nil {
-		return k, err
+		return of, k, err
 	}
 	k.Cluster, err = wire.ParseCluster(c.Get(clusterNames...))
-	return k, err
+	return of, k, err
 }
 
 // registration reads what POST, PUT and DELETE have in common: everything, with
 // defaults for what is absent.
-func (c *call) registration() (wire.ServiceKey, naming.Registration, error) {
-	var r naming.Registration
-	k, err := c.ServiceKey()
-	if err != nil {
-		return k, r, err
-	}
-	if r.InstanceKey, err = c.instanceKey("clusterName", "cluster"); err != nil {
+func (c *call) registration() (k wire.ServiceKey, r naming.Registration, err error) {
+	if k, r.InstanceKey, err = c.instanceKey("clusterName", "cluster"); err != nil {
 		return k, r, err
 	}
 	if r.Weight, err = wire.ParseWeight(c.Get("weight")); err != nil {
@@ -99,11 +96,7 @@ func (c *call) given() naming.Given {
 // patchInstance changes single values of an instance that is there. Of both kinds
 // the persistent one is meant unless the request says otherwise (SB-25).
 func (a *API) patchInstance(c *call) (answer, error) {
-	k, err := c.ServiceKey()
-	if err != nil {
-		return answer{}, err
-	}
-	ik, err := c.instanceKey("clusterName", "cluster")
+	k, ik, err := c.instanceKey("clusterName", "cluster")
 	if err != nil {
 		return answer{}, err
 	}
@@ -167,11 +160,7 @@ func (a *API) deregisterInstance(c *call) (answer, error) {
 // instanceDetail shows one instance with its real health, never the one that
 // protection makes of it (SB-09).
 func (a *API) instanceDetail(c *call) (answer, error) {
-	k, err := c.ServiceKey()
-	if err != nil {
-		return answer{}, err
-	}
-	ik, err := c.instanceKey("clusterName")
+	k, ik, err := c.instanceKey("clusterName")
 	if err != nil {
 		return answer{}, err
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/rollcall-go/rollcall/internal/wholefile"
 )
 
 // format is the version of the data directory that this code writes and reads.
@@ -172,7 +174,7 @@ func (d *directory) finish() error {
 	if err != nil {
 		return fmt.Errorf("write the version of the data directory: %w", err)
 	}
-	if err := syncDirectory(d.path); err != nil { // the names of the others come first
+	if err := wholefile.SyncDirectory(d.path); err != nil { // the names of the others come first
 		return err
 	}
 	return replaceFile(d.versionFile(), append(data, '\n'))

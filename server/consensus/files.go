@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/rollcall-go/rollcall/internal/wholefile"
 )
 
 // Modes of what is in the data directory: it holds password hashes and keys.
@@ -21,7 +23,7 @@ type operations struct {
 	sync     func(f *os.File) error
 	truncate func(f *os.File, size int64) error
 	place    func(path string, content []byte) error // [placeFile]
-	syncDir  func(dir string) error                  // [syncDirectory]
+	syncDir  func(dir string) error                  // [wholefile.SyncDirectory]
 	remove   func(path string) error
 }
 
@@ -31,7 +33,7 @@ func newOperations() *operations {
 		sync:     (*os.File).Sync,
 		truncate: (*os.File).Truncate,
 		place:    placeFile,
-		syncDir:  syncDirectory,
+		syncDir:  wholefile.SyncDirectory,
 		remove:   os.Remove,
 	}
 }
@@ -42,7 +44,7 @@ func replaceFile(path string, content []byte) error {
 	if err := placeFile(path, content); err != nil {
 		return err
 	}
-	return syncDirectory(filepath.Dir(path))
+	return wholefile.SyncDirectory(filepath.Dir(path))
 }
 
 // placeFile is replaceFile up to the rename, which is not durable yet. After an
@@ -62,22 +64,12 @@ func finishFile(beside *os.File, path string, err error) error {
 	if err := renameFile(beside, path, err); err != nil {
 		return err
 	}
-	return syncDirectory(filepath.Dir(path))
+	return wholefile.SyncDirectory(filepath.Dir(path))
 }
 
 // renameFile is finishFile up to the rename.
 func renameFile(beside *os.File, path string, err error) error {
-	if err == nil {
-		err = beside.Sync()
-	}
-	if closed := beside.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(beside.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(beside.Name())
+	if err := wholefile.Place(beside, path, err); err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), pathless(err))
 	}
 	return nil

@@ -4,7 +4,6 @@ package consensus
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -17,17 +16,4 @@ func lockFile(f *os.File) (taken bool, err error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// syncDirectory makes names in a directory durable.
-func syncDirectory(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("sync a directory: %w", err)
-	}
-	defer func() { _ = dir.Close() }()
-	if err := dir.Sync(); err != nil {
-		return fmt.Errorf("sync a directory: %w", err)
-	}
-	return nil
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/rollcall-go/rollcall/internal/wholefile"
 )
 
 // votes is the kind of the file that raft's term and vote are in.
@@ -70,7 +72,7 @@ func openStable(path string, logger *slog.Logger, onFailure func(error)) (*stabl
 	}
 	return &stableStore{
 		path: path, logger: logger, warnings: rate.Sometimes{Interval: warningInterval}, onFailure: onFailure,
-		place: placeFile, sync: syncDirectory, values: values,
+		place: placeFile, sync: wholefile.SyncDirectory, values: values,
 	}, nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-go/rollcall/internal/wholefile"
 )
 
 var (
@@ -249,7 +251,7 @@ func TestStable_NoVoteWithoutAFile(t *testing.T) {
 				s.release()
 				require.NoError(t, <-ended, "raft would panic")
 				require.Error(t, <-ended)
-				s.place, s.sync = placeFile, syncDirectory
+				s.place, s.sync = placeFile, wholefile.SyncDirectory
 				require.Error(t, s.Set(candidateKey, []byte("node-2")), "the term of this vote was not written")
 				require.Error(t, s.Set(candidateKey, []byte("node-1")), "nor of this one")
 				require.Equal(t, c.failures, failures)

@@ -87,7 +87,7 @@ func (s *Store) Patch(k wire.ServiceKey, key InstanceKey, p Patch) error {
 			old, ok = d.ephemeral.get(key)
 		}
 		if !ok {
-			return refuse(ErrInstanceNotFound, "instance not found")
+			return wire.Refusef(ErrInstanceNotFound, "instance not found")
 		}
 		want, healthy := old.values(), old.Healthy
 		if p.Weight != nil {
@@ -112,8 +112,8 @@ func (s *Store) Patch(k wire.ServiceKey, key InstanceKey, p Patch) error {
 }
 
 func updateOfUnknownService(k wire.ServiceKey) error {
-	return refuse(ErrServiceNotFound,
-		fmt.Sprintf("service not found, namespace: %s, service: %s", wire.Excerpt(k.Namespace), k.ServiceName))
+	return wire.Refusef(ErrServiceNotFound,
+		"service not found, namespace: %s, service: %s", wire.Excerpt(k.Namespace), k.ServiceName)
 }
 
 // PatchMetadata sets and removes metadata keys of the given ephemeral instances,

@@ -115,7 +115,7 @@ func (s *Store) CheckCluster(k wire.ServiceKey, name string, info ClusterInfo) e
 		return wire.BadRequest("checkPort is a port from 1 to 65535 unless useInstancePort4Check is true")
 	}
 	if _, ok := s.Lookup(k); !ok {
-		return refuse(ErrServiceNotFound, "service not found:"+k.ServiceName.String())
+		return wire.Refusef(ErrServiceNotFound, "service not found:%s", k.ServiceName)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package naming
 
 import (
-	"fmt"
 	"net"
 	"strconv"
 	"time"
@@ -283,6 +282,6 @@ func (d *draft) merge(key InstanceKey, r Record) {
 
 func instanceNotFound(key InstanceKey, r Registration) error {
 	weight, _ := wire.Float(r.Weight).MarshalJSON() // was checked to be finite
-	return refuse(ErrInstanceNotFound, fmt.Sprintf("instance not exist: %s:unknown:%s_%s_%t_false_%s",
-		net.JoinHostPort(key.IP, strconv.Itoa(key.Port)), key.Cluster, weight, r.Healthy, key.Cluster))
+	return wire.Refusef(ErrInstanceNotFound, "instance not exist: %s:unknown:%s_%s_%t_false_%s",
+		net.JoinHostPort(key.IP, strconv.Itoa(key.Port)), key.Cluster, weight, r.Healthy, key.Cluster)
 }

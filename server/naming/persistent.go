@@ -118,7 +118,7 @@ func (s *Store) SetHealth(k wire.ServiceKey, key InstanceKey, healthy bool) erro
 	}
 	r, ok := s.Lookup(k)
 	if !ok {
-		return refuse(ErrServiceNotFound, "service not found:"+k.ServiceName.String())
+		return wire.Refusef(ErrServiceNotFound, "service not found:%s", k.ServiceName)
 	}
 	if r.ClusterInfo(key.Cluster).Checker.Type() != CheckerNone {
 		return wire.BadRequest("health check is still working, service: " + r.grouped)

@@ -1,7 +1,6 @@
 package naming
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
@@ -32,7 +31,7 @@ func (s *Store) CheckCreateService(k wire.ServiceKey, info ServiceInfo) error {
 		return err
 	}
 	if r, ok := s.Lookup(k); ok {
-		return refuse(ErrServiceExists, "specified service already exists, serviceName : "+r.grouped)
+		return wire.Refusef(ErrServiceExists, "specified service already exists, serviceName : %s", r.grouped)
 	}
 	return nil
 }
@@ -44,7 +43,7 @@ func (s *Store) CheckUpdateService(k wire.ServiceKey, info ServiceInfo) error {
 		return err
 	}
 	if _, ok := s.Lookup(k); !ok {
-		return refuse(ErrServiceNotFound, fmt.Sprintf("service %s not found!", k.ServiceName))
+		return wire.Refusef(ErrServiceNotFound, "service %s not found!", k.ServiceName)
 	}
 	return nil
 }
@@ -53,7 +52,7 @@ func (s *Store) CheckUpdateService(k wire.ServiceKey, info ServiceInfo) error {
 // ErrServiceNotFound if not. Instances are no obstacle.
 func (s *Store) CheckDeleteService(k wire.ServiceKey) error {
 	if _, ok := s.Lookup(k); !ok {
-		return refuse(ErrServiceNotFound, "specified service not exist, serviceName : "+k.ServiceName.String())
+		return wire.Refusef(ErrServiceNotFound, "specified service not exist, serviceName : %s", k.ServiceName)
 	}
 	return nil
 }

@@ -36,20 +36,6 @@ var (
 	ErrSwitchesChanged = errors.New("switches were changed meanwhile")
 )
 
-// refusal is a command that the state does not allow: a kind to branch on and the
-// text for the client.
-type refusal struct {
-	kind error
-	text wire.BadRequest
-}
-
-func (r *refusal) Error() string   { return string(r.text) }
-func (r *refusal) Unwrap() []error { return []error{r.kind, r.text} }
-
-func refuse(kind error, format string, args ...any) error {
-	return &refusal{kind: kind, text: wire.BadRequest(fmt.Sprintf(format, args...))}
-}
-
 // UnknownCommandError says that a command, or a record of a snapshot, was written
 // by a newer version. Nothing was changed.
 type UnknownCommandError struct {

@@ -46,7 +46,7 @@ func (c *UpdateInstance) check() error { return c.Instance.check() }
 
 func (c *UpdateInstance) apply(v *View) (Result, Change, error) {
 	if c.MustExist && !v.hasAddress(c.Service, c.InstanceKey) {
-		return Result{}, Change{}, refuse(ErrInstanceNotFound, "instance not exist: %s:unknown:%s_%s_%t_false_%s",
+		return Result{}, Change{}, wire.Refusef(ErrInstanceNotFound, "instance not exist: %s:unknown:%s_%s_%t_false_%s",
 			net.JoinHostPort(c.IP, strconv.Itoa(c.Port)), c.Cluster, javaFloat(c.Weight), c.Healthy, c.Cluster)
 	}
 	return v.putInstance(c.Instance)
@@ -77,7 +77,7 @@ func (c *PatchInstance) check() error {
 func (c *PatchInstance) apply(v *View) (Result, Change, error) {
 	i, ok := v.Instance(c.Service, c.InstanceKey)
 	if !ok {
-		return Result{}, Change{}, refuse(ErrInstanceNotFound, "instance not found")
+		return Result{}, Change{}, wire.Refusef(ErrInstanceNotFound, "instance not found")
 	}
 	old := i
 	set(&i.Weight, c.Weight)

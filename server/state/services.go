@@ -27,7 +27,7 @@ func (c *CreateService) check() error { return c.Service.check() }
 
 func (c *CreateService) apply(v *View) (Result, Change, error) {
 	if _, ok := v.Service(c.Key); ok || notEmpty(v.Instances(c.Key)) {
-		return Result{}, Change{}, refuse(ErrServiceExists, "specified service already exists, serviceName : %s", c.Key.ServiceName)
+		return Result{}, Change{}, wire.Refusef(ErrServiceExists, "specified service already exists, serviceName : %s", c.Key.ServiceName)
 	}
 	return v.putService(c.Service)
 }
@@ -46,7 +46,7 @@ func (c *PutService) check() error { return c.Service.check() }
 
 func (c *PutService) apply(v *View) (Result, Change, error) {
 	if c.MustExist && !v.knows(c.Key) {
-		return Result{}, Change{}, refuse(ErrServiceNotFound, "service %s not found!", c.Key.ServiceName)
+		return Result{}, Change{}, wire.Refusef(ErrServiceNotFound, "service %s not found!", c.Key.ServiceName)
 	}
 	return v.putService(c.Service)
 }
@@ -66,17 +66,17 @@ func (c *DeleteService) check() error { return checkService(c.Service) }
 
 func (c *DeleteService) apply(v *View) (Result, Change, error) {
 	if !v.knows(c.Service) {
-		return Result{}, Change{}, refuse(ErrServiceNotFound, "specified service not exist, serviceName : %s", c.Service.ServiceName)
+		return Result{}, Change{}, wire.Refusef(ErrServiceNotFound, "specified service not exist, serviceName : %s", c.Service.ServiceName)
 	}
 	result := Result{Changed: true}
 	for i := range v.Instances(c.Service) {
 		result.Instances = append(result.Instances, *i)
 	}
 	if c.IfEmpty && len(result.Instances) > 0 {
-		return Result{}, Change{}, refuse(ErrServiceNotEmpty, "service %s has %d persistent instances", c.Service.ServiceName, len(result.Instances))
+		return Result{}, Change{}, wire.Refusef(ErrServiceNotEmpty, "service %s has %d persistent instances", c.Service.ServiceName, len(result.Instances))
 	}
 	if c.IfEmpty && v.configured(c.Service) {
-		return Result{}, Change{}, refuse(ErrServiceNotEmpty, "service %s has settings", c.Service.ServiceName)
+		return Result{}, Change{}, wire.Refusef(ErrServiceNotEmpty, "service %s has settings", c.Service.ServiceName)
 	}
 	key := serviceKey(c.Service)
 	remove(&v.services, key)
@@ -182,7 +182,7 @@ func (c *CreateNamespace) check() error {
 
 func (c *CreateNamespace) apply(v *View) (Result, Change, error) {
 	if _, ok := v.Namespace(c.ID); ok || c.ID == wire.PublicNamespace {
-		return Result{}, Change{}, refuse(ErrNamespaceExists, "namespace %s exists already", wire.Excerpt(c.ID))
+		return Result{}, Change{}, wire.Refusef(ErrNamespaceExists, "namespace %s exists already", wire.Excerpt(c.ID))
 	}
 	put(&v.namespaces, join(c.ID), &c.Namespace)
 	return Result{Changed: true}, Change{Kind: ChangeNamespaces}, nil
@@ -199,7 +199,7 @@ func (c *UpdateNamespace) check() error { return checkKey("the id of a namespace
 func (c *UpdateNamespace) apply(v *View) (Result, Change, error) {
 	old, ok := v.Namespace(c.ID)
 	if !ok {
-		return Result{}, Change{}, refuse(ErrNamespaceNotFound, "namespace %s not found", wire.Excerpt(c.ID))
+		return Result{}, Change{}, wire.Refusef(ErrNamespaceNotFound, "namespace %s not found", wire.Excerpt(c.ID))
 	}
 	if old == c.Namespace {
 		return Result{}, Change{}, nil
@@ -248,7 +248,7 @@ func (c *SetSwitches) check() error {
 
 func (c *SetSwitches) apply(v *View) (Result, Change, error) {
 	if c.Seen != v.switches.Revision {
-		return Result{}, Change{}, refuse(ErrSwitchesChanged, "the switches were changed by someone else meanwhile; try again")
+		return Result{}, Change{}, wire.Refusef(ErrSwitchesChanged, "the switches were changed by someone else meanwhile; try again")
 	}
 	v.switches = Switches{Object: c.Object, Revision: c.Seen + 1}
 	return Result{Changed: true}, Change{Kind: ChangeSwitches}, nil
@@ -272,7 +272,7 @@ func (c *PutSecret) check() error {
 
 func (c *PutSecret) apply(v *View) (Result, Change, error) {
 	if _, ok := v.Secret(c.Name); ok && !c.Replace {
-		return Result{}, Change{}, refuse(ErrSecretExists, "the secret %s exists already", wire.Excerpt(c.Name))
+		return Result{}, Change{}, wire.Refusef(ErrSecretExists, "the secret %s exists already", wire.Excerpt(c.Name))
 	}
 	put(&v.secrets, join(c.Name), &c.Secret)
 	return Result{Changed: true}, Change{Kind: ChangeSecrets}, nil

@@ -301,7 +301,7 @@ func TestView_IsAMoment(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	err := refuse(ErrUserNotFound, "user %s", "x")
+	err := wire.Refusef(ErrUserNotFound, "user %s", "x")
 	require.ErrorIs(t, err, ErrNotFound)
 	require.NotErrorIs(t, err, ErrServiceNotFound)
 	var bad wire.BadRequest

@@ -24,7 +24,7 @@ func (c *CreateUser) check() error { return c.User.check() }
 
 func (c *CreateUser) apply(v *View) (Result, Change, error) {
 	if _, ok := v.User(c.Name); ok {
-		return Result{}, Change{}, refuse(ErrUserExists, "user '%s' already exist!", wire.Excerpt(c.Name))
+		return Result{}, Change{}, wire.Refusef(ErrUserExists, "user '%s' already exist!", wire.Excerpt(c.Name))
 	}
 	put(&v.users, join(c.Name), &c.User)
 	return Result{Changed: true}, Change{Kind: ChangeAuth}, nil
@@ -40,7 +40,7 @@ func (c *UpdateUser) check() error { return c.User.check() }
 
 func (c *UpdateUser) apply(v *View) (Result, Change, error) {
 	if _, ok := v.User(c.Name); !ok {
-		return Result{}, Change{}, refuse(ErrUserNotFound, "user %s not exist!", wire.Excerpt(c.Name))
+		return Result{}, Change{}, wire.Refusef(ErrUserNotFound, "user %s not exist!", wire.Excerpt(c.Name))
 	}
 	put(&v.users, join(c.Name), &c.User)
 	return Result{Changed: true}, Change{Kind: ChangeAuth}, nil
@@ -59,7 +59,7 @@ func (c *DeleteUser) check() error { return checkName("username", c.Name) }
 
 func (c *DeleteUser) apply(v *View) (Result, Change, error) {
 	if v.HasRole(c.Name, AdminRole) {
-		return Result{}, Change{}, refuse(ErrUserIsAdmin, "cannot delete admin: %s", wire.Excerpt(c.Name))
+		return Result{}, Change{}, wire.Refusef(ErrUserIsAdmin, "cannot delete admin: %s", wire.Excerpt(c.Name))
 	}
 	changed := remove(&v.users, join(c.Name))
 	roles, found := v.roles.DeletePrefix(join(c.Name))
@@ -82,7 +82,7 @@ func (c *AddRole) check() error {
 
 func (c *AddRole) apply(v *View) (Result, Change, error) {
 	if _, ok := v.User(c.User); !ok {
-		return Result{}, Change{}, refuse(ErrUserNotFound, "user '%s' not found!", wire.Excerpt(c.User))
+		return Result{}, Change{}, wire.Refusef(ErrUserNotFound, "user '%s' not found!", wire.Excerpt(c.User))
 	}
 	if v.HasRole(c.User, c.Role.Role) {
 		return Result{}, Change{}, nil
@@ -131,7 +131,7 @@ func (c *AddPermission) check() error { return c.Permission.check() }
 
 func (c *AddPermission) apply(v *View) (Result, Change, error) {
 	if !v.RoleExists(c.Role) {
-		return Result{}, Change{}, refuse(ErrRoleNotFound, "role %s not found!", wire.Excerpt(c.Role))
+		return Result{}, Change{}, wire.Refusef(ErrRoleNotFound, "role %s not found!", wire.Excerpt(c.Role))
 	}
 	key := join(c.Role, c.Resource, c.Action)
 	if _, ok := v.permissions.Get(key); ok {

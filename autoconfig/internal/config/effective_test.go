@@ -32,7 +32,7 @@ func TestEffective_ShowsValuesOriginsAndNoSecret(t *testing.T) {
 	c, err := Load(Sources{
 		Text: "app:\n  password: p1\n  addr: 192.0.2.1\n  ports: [1, 2]\n" +
 			"  users: [{name: ann, secret: p2}]\n  labels: {Api-Token: p3, Zone: a}\n  clients: {Svc: {retry: {token: p4, max: 2}}}\n",
-		Properties: []Setting{{"app.name", "x"}},
+		Properties: []Setting{{Key: "app.name", Value: "x"}},
 	}, Block{"app", &d})
 	require.NoError(t, err)
 	require.NoError(t, c.Err())
@@ -74,7 +74,7 @@ func TestLoad_NestedMapsByFlatKeys(t *testing.T) {
 	var d nestedBlock
 	c, err := Load(Sources{
 		Text:       "app.clients.a.size: 1\napp.clients: {a: {retry.max: 2}, 'b.c': {size: 3}}\napp.clients.b.c.retry.max: 4\napp.clients.d.nothing: 5\n",
-		Properties: []Setting{{"app.clients.a.size", 6}, {"app.clients.e.retry", map[string]any{"max": 7}}},
+		Properties: []Setting{{Key: "app.clients.a.size", Value: 6}, {Key: "app.clients.e.retry", Value: map[string]any{"max": 7}}},
 	}, Block{"app", &d})
 	require.NoError(t, err)
 	require.NoError(t, c.Err())

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -60,6 +61,8 @@ type Compute func(value func(key string) (string, error)) (string, error)
 type Setting struct {
 	Key   string
 	Value any
+	// Origin says where the value was given, "" for the code itself.
+	Origin string
 }
 
 // Block is a struct of settings below a prefix. Target points to it; it holds
@@ -177,7 +180,7 @@ func (c *Config) layer(s Sources) error {
 		return err
 	}
 	for _, p := range s.Properties {
-		c.set(p, "property", c.viper.Set)
+		c.set(p, cmp.Or(p.Origin, "property"), c.viper.Set)
 	}
 	return nil
 }

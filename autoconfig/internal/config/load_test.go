@@ -45,7 +45,7 @@ func load(t *testing.T, s Sources) (demo, *Config) {
 	return d, c
 }
 
-func set(key string, value any) Setting { return Setting{"app.demo." + key, value} }
+func set(key string, value any) Setting { return Setting{Key: "app.demo." + key, Value: value} }
 
 func TestLoad_DefaultsStay(t *testing.T) {
 	d, c := load(t, Sources{Text: "other: 1\n"})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rollcall-go/rollcall/internal/wholefile"
 	"github.com/rollcall-go/rollcall/server/control"
 	"github.com/rollcall-go/rollcall/server/state"
 )
@@ -89,15 +90,13 @@ func writeBackup(ctx context.Context, d *control.Data, path string) (made conten
 	if err != nil {
 		return content{}, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
+	made, err = writeChecked(ctx, d, f, path)
+	return made, wholefile.Place(f, path, err)
+}
+
+// writeChecked writes a backup, that is to be at path, to a file and reads it back.
+func writeChecked(ctx context.Context, d *control.Data, f *os.File, path string) (made content, err error) {
 	if err := d.Backup(ctx, f); err != nil {
-		return content{}, err
-	}
-	if err := f.Sync(); err != nil {
 		return content{}, err
 	}
 	size, err := f.Seek(0, io.SeekCurrent)
@@ -111,12 +110,9 @@ func writeBackup(ctx context.Context, d *control.Data, path string) (made conten
 	if err != nil {
 		return content{}, fmt.Errorf("read the backup back: %w", err)
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return content{}, err
-	}
 	made = contentOf(path, view)
 	made.Bytes = size
-	return made, f.Close()
+	return made, nil
 }
 
 func (c *cli) restoreCommand() *cobra.Command {

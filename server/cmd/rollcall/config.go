@@ -147,20 +147,13 @@ func (c *cli) showConfig(read *autoconfig.Configuration, all, changed bool) erro
 			continue
 		}
 		source := s.Origin
-		switch {
-		case isDefault:
+		if isDefault {
 			source = autoconfig.OriginDefault
-		case source == "property":
-			source = "command line"
 		}
 		settings = append(settings, setting{s.Key, s.Value, source})
 	}
 	printer := c.printer()
-	return printer.list(settings, []string{"KEY", "VALUE", "SOURCE"}, func(yield func(row) bool) {
-		for _, s := range settings {
-			if !yield(row{plain(s.Key), plain(s.Value), plain(s.Source)}) {
-				return
-			}
-		}
-	})
+	return printer.list(settings, []string{"KEY", "VALUE", "SOURCE"}, eachOf(settings, func(s setting) row {
+		return row{plain(s.Key), plain(s.Value), plain(s.Source)}
+	}))
 }

@@ -41,8 +41,9 @@ type silentError int
 
 func (e silentError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// exitCode tells what went wrong, one line for each problem.
-func exitCode(err error, stderr io.Writer) int {
+// exitCode tells what went wrong with the command of this name, one line for each
+// problem.
+func exitCode(err error, command string, stderr io.Writer) int {
 	var exit *autoconfig.ExitError
 	var usage usageError
 	var silent silentError
@@ -54,7 +55,7 @@ func exitCode(err error, stderr io.Writer) int {
 	case errors.As(err, &silent):
 		return int(silent)
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "rollcall: %v\nSee rollcall --help.\n", err)
+		fmt.Fprintf(stderr, "rollcall: %v\nSee %s --help.\n", err, command)
 		return exitUsage
 	case errors.Is(err, syscall.EADDRINUSE):
 		fmt.Fprintf(stderr, "rollcall: %v; stop whoever listens there or choose another port%s\n", err, portFlag(err))

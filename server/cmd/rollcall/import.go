@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,24 +91,16 @@ func (c *cli) transfer(ctx context.Context, o transfer.Options) error {
 
 func (c *cli) showReport(r transfer.Report) error {
 	printer := c.printer()
-	head := []string{"WHAT", "CREATED", "CHANGED", "SAME", "LEFT OUT", "FAILED"}
-	return printer.list(r, head, func(yield func(row) bool) {
-		for _, line := range []struct {
-			what string
-			t    transfer.Tally
-		}{
-			{"namespaces", r.Namespaces}, {"services", r.Services}, {"clusters", r.Clusters}, {"instances", r.Instances},
-		} {
-			failed := number(line.t.Failed)
-			if line.t.Failed > 0 {
-				failed.colour = red
-			}
-			if !yield(row{
-				plain(line.what), number(line.t.Created), number(line.t.Changed), number(line.t.Same),
-				number(line.t.LeftOut), failed,
-			}) {
-				return
-			}
+	line := func(what string, t transfer.Tally) row {
+		failed := number(t.Failed)
+		if t.Failed > 0 {
+			failed.colour = red
 		}
-	})
+		return row{plain(what), number(t.Created), number(t.Changed), number(t.Same), number(t.LeftOut), failed}
+	}
+	head := []string{"WHAT", "CREATED", "CHANGED", "SAME", "LEFT OUT", "FAILED"}
+	return printer.list(r, head, slices.Values([]row{
+		line("namespaces", r.Namespaces), line("services", r.Services),
+		line("clusters", r.Clusters), line("instances", r.Instances),
+	}))
 }

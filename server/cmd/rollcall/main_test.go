@@ -185,12 +185,13 @@ func TestRollcall_Mistakes(t *testing.T) {
 	}{
 		{[]string{"--nothing"}, 2, []string{"rollcall: unknown flag: --nothing", "See rollcall --help."}},
 		{[]string{"--port", "x"}, 2, []string{"rollcall: invalid argument"}},
-		{[]string{"start"}, 2, []string{`rollcall: unknown command "start"`}},
+		{[]string{"start"}, 2, []string{`rollcall: unknown command "start"`, "See rollcall --help."}},
 		{[]string{"servces"}, 2, []string{`rollcall: unknown command "servces"; did you mean server or services?`}},
-		{[]string{"server", "x"}, 2, []string{`rollcall: unexpected argument "x"`}},
-		{[]string{"user"}, 2, []string{"rollcall: which? rollcall user"}},
+		{[]string{"server", "x"}, 2, []string{`rollcall: unexpected argument "x"`, "See rollcall server --help."}},
+		{[]string{"user"}, 2, []string{"rollcall: which? rollcall user", "See rollcall user --help."}},
+		{[]string{"user", "create", "--nothing"}, 2, []string{"rollcall: unknown flag: --nothing", "See rollcall user create --help."}},
 		{[]string{"--data-dir", "x", "--in-memory"}, 2, []string{"rollcall: --in-memory and --data-dir exclude each other"}},
-		{[]string{"--port", "99999"}, 1, []string{"rollcall: server.port"}},
+		{[]string{"--port", "99999"}, 1, []string{`rollcall: server.port: "99999" `, "(--port)"}},
 		{[]string{"--config", "none.yaml"}, 1, []string{"rollcall: read the configuration: open none.yaml"}},
 		{[]string{"--config", bad}, 1, []string{"rollcall: server.port", "rollcall: nacos.push.address"}},
 	}

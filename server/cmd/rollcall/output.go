@@ -147,6 +147,17 @@ func (p *printer) list(values any, head []string, rows iter.Seq[row]) error {
 	return err
 }
 
+// eachOf makes a row of each value.
+func eachOf[T any](values []T, line func(T) row) iter.Seq[row] {
+	return func(yield func(row) bool) {
+		for _, v := range values {
+			if !yield(line(v)) {
+				return
+			}
+		}
+	}
+}
+
 // line prints a sentence; only tables have any.
 func (p *printer) line(text string) { fmt.Fprintln(p.w, text) }
 

@@ -50,7 +50,7 @@ func (f *serverFlags) options(cmd *cobra.Command) []fx.Option {
 		{"in-memory", "nacos.storage.in-memory", f.memory},
 	} {
 		if cmd.Flags().Changed(s.flag) {
-			opts = append(opts, autoconfig.Property(s.key, s.value))
+			opts = append(opts, autoconfig.PropertyFrom("--"+s.flag, s.key, s.value))
 		}
 	}
 	return opts

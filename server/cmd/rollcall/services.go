@@ -51,27 +51,23 @@ func (c *cli) listServices(ctx context.Context, client *adminclient.Client, name
 		}
 	}
 	head := []string{"GROUP", "SERVICE", "CLUSTERS", "INSTANCES", "HEALTHY", "PROTECTED"}
-	return c.printer().list(services, head, func(yield func(row) bool) {
-		for _, s := range services {
-			healthy := number(s.Healthy)
-			switch {
-			case s.Instances == 0:
-			case s.Healthy == s.Instances:
-				healthy.colour = green
-			case s.Healthy == 0:
-				healthy.colour = red
-			default:
-				healthy.colour = yellow
-			}
-			protected := cell{"no", none}
-			if s.Protected {
-				protected = cell{"yes", yellow}
-			}
-			if !yield(row{plain(s.Group), plain(s.Name), number(s.Clusters), number(s.Instances), healthy, protected}) {
-				return
-			}
+	return c.printer().list(services, head, eachOf(services, func(s service) row {
+		healthy := number(s.Healthy)
+		switch {
+		case s.Instances == 0:
+		case s.Healthy == s.Instances:
+			healthy.colour = green
+		case s.Healthy == 0:
+			healthy.colour = red
+		default:
+			healthy.colour = yellow
 		}
-	})
+		protected := cell{"no", none}
+		if s.Protected {
+			protected = cell{"yes", yellow}
+		}
+		return row{plain(s.Group), plain(s.Name), number(s.Clusters), number(s.Instances), healthy, protected}
+	}))
 }
 
 // instance is a line of the list of instances.
@@ -132,16 +128,12 @@ func (c *cli) listInstances(ctx context.Context, client *adminclient.Client, k w
 		instances = append(instances, line)
 	}
 	head := []string{"ADDRESS", "CLUSTER", "HEALTH", "WEIGHT", "KIND", "METADATA"}
-	return c.printer().list(instances, head, func(yield func(row) bool) {
-		for _, i := range instances {
-			if !yield(row{
-				plain(address(i.IP, i.Port)), plain(i.Cluster), health(i.Healthy, i.Enabled),
-				plain(strconv.FormatFloat(i.Weight, 'f', -1, 64)), plain(kind(i.Ephemeral)), plain(metadata(i.Metadata)),
-			}) {
-				return
-			}
+	return c.printer().list(instances, head, eachOf(instances, func(i instance) row {
+		return row{
+			plain(address(i.IP, i.Port)), plain(i.Cluster), health(i.Healthy, i.Enabled),
+			plain(strconv.FormatFloat(i.Weight, 'f', -1, 64)), plain(kind(i.Ephemeral)), plain(metadata(i.Metadata)),
 		}
-	})
+	}))
 }
 
 // health is what callers think of an instance.

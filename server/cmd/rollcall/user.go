@@ -288,13 +288,9 @@ func (c *cli) userListCommand() *cobra.Command {
 				if all == nil {
 					all = []adminclient.User{}
 				}
-				return c.printer().list(all, []string{"USER", "ROLES"}, func(yield func(row) bool) {
-					for _, x := range all {
-						if !yield(row{plain(x.Name), plain(strings.Join(x.Roles, ","))}) {
-							return
-						}
-					}
-				})
+				return c.printer().list(all, []string{"USER", "ROLES"}, eachOf(all, func(x adminclient.User) row {
+					return row{plain(x.Name), plain(strings.Join(x.Roles, ","))}
+				}))
 			})
 		},
 	}

@@ -73,30 +73,23 @@ func (c *cli) userShowCommand() *cobra.Command {
 
 // showRights prints a line for each permission, and one for each role without any.
 func (c *cli) showRights(r rights) error {
-	if c.format != formatTable {
-		return c.printer().document(r)
-	}
-	return c.printer().list(r, []string{"ROLE", "RESOURCE", "ACTION"}, func(yield func(row) bool) {
-		for _, role := range r.Roles {
-			lines := []row{}
-			for _, p := range r.Permissions {
-				if p.Role == role {
-					lines = append(lines, row{plain(role), plain(p.Resource), plain(p.Action)})
-				}
-			}
-			if role == auth.AdminRole {
-				lines = []row{{plain(role), plain("everything"), plain(actions[2])}}
-			}
-			if len(lines) == 0 {
-				lines = []row{{plain(role), plain("-"), plain("-")}}
-			}
-			for _, line := range lines {
-				if !yield(line) {
-					return
-				}
+	var all []row
+	for _, role := range r.Roles {
+		lines := []row{}
+		for _, p := range r.Permissions {
+			if p.Role == role {
+				lines = append(lines, row{plain(role), plain(p.Resource), plain(p.Action)})
 			}
 		}
-	})
+		if role == auth.AdminRole {
+			lines = []row{{plain(role), plain("everything"), plain(actions[2])}}
+		}
+		if len(lines) == 0 {
+			lines = []row{{plain(role), plain("-"), plain("-")}}
+		}
+		all = append(all, lines...)
+	}
+	return c.printer().list(r, []string{"ROLE", "RESOURCE", "ACTION"}, slices.Values(all))
 }
 
 // completeUsers offers the names of users, as far as they can be had at once.

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
+
+	"github.com/rollcall-go/rollcall/internal/wholefile"
 )
 
 // ownerOnly keeps addresses and metadata, which may hold secrets, from others.
@@ -24,36 +25,17 @@ func (s *Snapshotter) write() (size int64, err error) {
 	}
 	_, err = s.store.Snapshot(f)
 	if err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
 		var info os.FileInfo
 		if info, err = f.Stat(); err == nil {
 			size = info.Size()
 		}
 	}
-	err = errors.Join(err, f.Close())
+	err = wholefile.Place(f, s.path, err)
 	if err == nil {
-		err = os.Rename(temp, s.path)
-	}
-	if err == nil {
-		err = syncDirectory(filepath.Dir(s.path))
+		err = wholefile.SyncDirectory(filepath.Dir(s.path))
 	}
 	if err != nil {
-		_ = os.Remove(temp) // the next attempt would remove it too
 		return 0, fmt.Errorf("write snapshot: %w", err)
 	}
 	return size, nil
-}
-
-// syncDirectory makes a rename last. Windows knows no such thing.
-func syncDirectory(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -52,10 +52,12 @@ func (f *fleet) every(ctx context.Context, rate int, do func(context.Context, in
 }
 
 // change registers the instance of the burdened service again, with other
-// metadata.
+// metadata. The instance does not beat and is allowed to: its expiry would be two
+// more changes after the last one.
 func (f *fleet) change(ctx context.Context, n int) error {
 	_, err := f.call(ctx, http.MethodPost, "/v1/ns/instance", url.Values{
-		"serviceName": {burdened}, "ip": {"198.18.0.0"}, "port": {"1"}, "metadata": {fmt.Sprintf(`{"change":"%d"}`, n)},
+		"serviceName": {burdened}, "ip": {"198.18.0.0"}, "port": {"1"},
+		"metadata": {fmt.Sprintf(`{"change":"%d","preserved.heart.beat.timeout":"3600000","preserved.ip.delete.timeout":"3600000"}`, n)},
 	})
 	return err
 }

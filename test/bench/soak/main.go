@@ -33,8 +33,9 @@ type settings struct {
 const beatInterval = 5 * time.Second
 
 // settledWithin is how long the server may remember pushes that nobody answers,
-// once there are no new ones: 30 s (SB-13), and what a busy machine adds.
-const settledWithin = 35 * time.Second
+// once there are no new ones (SB-13). It takes little more than the 20 s that one
+// of them is tried.
+const settledWithin = 30 * time.Second
 
 // instances is how many beat for the wanted rate.
 func (s *settings) instances() int { return s.rate * int(beatInterval/time.Second) }
