@@ -2,6 +2,7 @@ package nacos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -186,15 +187,22 @@ func (k *keeper) beat() (err error) {
 	}()
 	desired, light := k.next()
 	reply, err := k.client.Beat(k.ctx, desired, light)
-	if err != nil {
+	switch {
+	case err != nil && nacosclient.Disowned(err):
+		// It may mean that the instance is lost, in words nobody knows.
+		return errors.Join(err, k.restore())
+	case err != nil:
 		return err
 	}
 	k.adopt(reply)
-	if reply.Code == wire.CodeResourceNotFound {
+	switch reply.Code {
+	case wire.CodeOK, 0: // early servers send no code
+		return nil
+	case wire.CodeResourceNotFound:
 		k.logger.Info("the registry lost the instance, registering it again")
 		return k.restore()
 	}
-	return nil
+	return errors.Join(fmt.Errorf("the registry answered with the unknown code %d", reply.Code), k.restore())
 }
 
 // restore registers the desired state with a server that lost the instance. It
