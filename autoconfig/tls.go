@@ -7,6 +7,11 @@ import (
 	"os"
 )
 
+// given reports whether anything is said of TLS but that it is on.
+func (p *TLSProperties) given() bool {
+	return p.CAFile != "" || p.CertFile != "" || p.InsecureSkipVerify
+}
+
 // config reads the files; nil means that TLS is off.
 func (p *TLSProperties) config() (*tls.Config, error) {
 	if !p.Enabled {

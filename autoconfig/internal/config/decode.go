@@ -86,6 +86,8 @@ func (d *decoder) plain(v value) (any, error) {
 			m[p.key] = e
 		}
 		return m, nil
+	case kindNull: // however it was written: null, ~ or not at all
+		return "", nil
 	}
 	return d.expand(v.text)
 }
