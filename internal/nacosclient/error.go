@@ -69,6 +69,12 @@ func Disowned(err error) bool {
 	return ok && (e.Strange || e.Status == http.StatusNotFound)
 }
 
+// Refused reports whether every server that was asked answered that the request is
+// wrong or not allowed, so that it changed nothing.
+func Refused(err error) bool {
+	return !slices.ContainsFunc(statusesOf(err), func(status int) bool { return status/100 != 4 })
+}
+
 // excerpt bounds a body for an [Error].
 func excerpt(body []byte) string { return wire.Excerpt(strings.TrimSpace(string(body))) }
 
