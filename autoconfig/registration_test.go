@@ -182,8 +182,12 @@ func TestValidation_AcrossBlocksNamesKeyAndValue(t *testing.T) {
 			"cloud.nacos.discovery.context-path: ",
 		},
 		"https without tls": {
-			[]fx.Option{Property("cloud.nacos.server-addr", "https://127.0.0.1"), Property("cloud.nacos.discovery.tls.ca-file", "ca.pem")},
-			`cloud.nacos.discovery.tls.enabled: must be true for the other keys of tls to count, and an address is https`,
+			[]fx.Option{Property("cloud.nacos.server-addr", "https://127.0.0.1,127.0.0.2"), Property("cloud.nacos.discovery.tls.ca-file", "ca.pem")},
+			`cloud.nacos.discovery.tls.enabled: must be true for the other keys of tls to count, where some addresses are https and others name no scheme`,
+		},
+		"https by address": {
+			[]fx.Option{Property("cloud.nacos.server-addr", "https://127.0.0.1"), Property("cloud.nacos.discovery.tls.ca-file", "missing.pem")},
+			`cloud.nacos.discovery.tls.ca-file: "missing.pem" open missing.pem: no such file or directory (property)`,
 		},
 		"tls": {
 			[]fx.Option{Property("cloud.nacos.discovery.tls.enabled", true), Property("cloud.nacos.discovery.tls.ca-file", "missing.pem")},

@@ -22,10 +22,11 @@ func (s *settings) validate(c *config.Config, ownBackend bool) {
 		report(c, key, nacosclient.Options{Servers: servers, Endpoint: d.Endpoint, EndpointPort: d.EndpointPort}.Validate())
 		report(c, "cloud.nacos.discovery.context-path", nacosclient.CheckContextPath(d.ContextPath))
 		s.validateLogin(c)
-		if !d.TLS.Enabled && d.TLS.given() && (isHTTPS(d.Endpoint) || slices.ContainsFunc(servers, isHTTPS)) {
-			c.Problem("cloud.nacos.discovery.tls.enabled", "must be true for the other keys of tls to count, and an address is https")
+		effective := s.nacos.tls()
+		if !effective.Enabled && effective.given() && (isHTTPS(d.Endpoint) || slices.ContainsFunc(servers, isHTTPS)) {
+			c.Problem("cloud.nacos.discovery.tls.enabled", "must be true for the other keys of tls to count, where some addresses are https and others name no scheme")
 		}
-		if _, err := s.nacos.Discovery.TLS.config(); err != nil {
+		if _, err := effective.config(); err != nil {
 			key, reason, _ := strings.Cut(err.Error(), ": ")
 			c.Problem("cloud.nacos.discovery.tls."+key, reason)
 		}
@@ -45,8 +46,6 @@ func (s *settings) validate(c *config.Config, ownBackend bool) {
 	reportKeyed(c, s.autoOptions().Validate())
 	reportKeyed(c, s.address().Validate())
 }
-
-func isHTTPS(address string) bool { return strings.HasPrefix(strings.TrimSpace(address), "https://") }
 
 // validateLogin finds a password that nobody has.
 func (s *settings) validateLogin(c *config.Config) {
