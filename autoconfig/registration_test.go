@@ -173,6 +173,14 @@ func TestValidation_AcrossBlocksNamesKeyAndValue(t *testing.T) {
 			[]fx.Option{Property("cloud.nacos.discovery.ip-delete-timeout", "48h")},
 			`cloud.nacos.discovery.ip-delete-timeout: "48h" must not be above 24h0m0s (property)`,
 		},
+		"blanks around a namespace": {
+			[]fx.Option{Property("cloud.nacos.discovery.namespace", "dev\n")},
+			`cloud.nacos.discovery.namespace: "dev\n" must not have blanks around it (property)`,
+		},
+		"a blank cluster": {
+			[]fx.Option{Property("cloud.nacos.discovery.cluster-name", " ")},
+			`cloud.nacos.discovery.cluster-name: " " must be a cluster name: letters, digits and - (property)`,
+		},
 		"context path": {
 			[]fx.Option{Property("cloud.nacos.discovery.context-path", "http://h/nacos")},
 			`cloud.nacos.discovery.context-path: "http://h/nacos" context path "http://h/nacos" holds the segment "" (property)`,

@@ -32,6 +32,9 @@ func (s *settings) validate(c *config.Config, ownBackend bool) {
 		}
 	}
 	if s.discoveryClient().holds {
+		if n := s.nacos.Discovery.Namespace; strings.TrimSpace(n) != n {
+			c.Problem("cloud.nacos.discovery.namespace", "must not have blanks around it")
+		}
 		_, err := s.disk()
 		report(c, "cloud.nacos.discovery.naming-cache-dir", err)
 	}
@@ -76,7 +79,7 @@ func (s *settings) validateNames(c *config.Config) {
 	if parsed, err := wire.ParseServiceName("x", d.Group); d.Group != "" && (err != nil || parsed.Group != d.Group) {
 		c.Problem("cloud.nacos.discovery.group", "must be a group name: letters, digits and . _ : - (and @, but not doubled and not last)")
 	}
-	if _, err := wire.ParseCluster(d.ClusterName); d.ClusterName != "" && err != nil {
+	if parsed, err := wire.ParseCluster(d.ClusterName); d.ClusterName != "" && (err != nil || parsed != d.ClusterName) {
 		c.Problem("cloud.nacos.discovery.cluster-name", "must be a cluster name: letters, digits and -")
 	}
 }
