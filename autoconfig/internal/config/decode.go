@@ -63,7 +63,8 @@ func (d *decoder) decode(v value, t reflect.Type) (reflect.Value, error) {
 	return out.Elem(), nil
 }
 
-// plain returns v as strings, slices and maps with all placeholders replaced.
+// plain returns v as strings, slices and maps with all placeholders replaced, and
+// nil for what is null, which leaves a field as it is.
 func (d *decoder) plain(v value) (any, error) {
 	switch v.kind {
 	case kindList:
@@ -87,7 +88,7 @@ func (d *decoder) plain(v value) (any, error) {
 		}
 		return m, nil
 	case kindNull: // however it was written: null, ~ or not at all
-		return "", nil
+		return nil, nil
 	}
 	return d.expand(v.text)
 }

@@ -64,6 +64,9 @@ func TestLoad_NullInAMapIsEmpty(t *testing.T) {
 		require.Equal(t, map[string]string{"a": "", "b": "", "c": "", "d.e": ""}, d.Metadata)
 		require.Equal(t, []string{"", "x"}, d.List)
 	}
+	d, c := load(t, Sources{Text: "app.demo.catalog: {a: [{host: h, port: , instance-id: null, labels: ~}]}\n"})
+	require.NoError(t, c.Err())
+	require.Equal(t, map[string][]entry{"a": {{Host: "h"}}}, d.Catalog)
 }
 
 func TestLoad_StrongerSourcesWin(t *testing.T) {
