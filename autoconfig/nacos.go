@@ -59,7 +59,8 @@ func (s *settings) nacosClient() (nacosclient.Options, error) {
 	d := &s.nacos.Discovery
 	servers, _ := s.nacos.servers()
 	username, password := s.nacos.login()
-	tlsConfig, err := d.TLS.config()
+	effective := s.nacos.tls()
+	tlsConfig, err := effective.config()
 	return nacosclient.Options{
 		Servers: servers, Endpoint: d.Endpoint, EndpointPort: d.EndpointPort, ServerListRefresh: d.ServerListRefresh,
 		ContextPath: d.ContextPath, Namespace: d.Namespace,

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,4 +143,23 @@ func TestTLS_Files(t *testing.T) {
 	require.ErrorContains(t, err, "holds no certificate")
 	_, err = (&TLSProperties{Enabled: true, CertFile: file, KeyFile: file}).config()
 	require.ErrorContains(t, err, "cert-file")
+}
+
+// An address with https needs no switch for the keys that are about https.
+func TestTLS_CountsWhereEveryServerNamesItsScheme(t *testing.T) {
+	nacos := testutil.NewFakeNacos()
+	server := httptest.NewTLSServer(nacos)
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
+	start(t, ConfigYAML(quiet), Property("cloud.nacos.server-addr", server.URL), Property("cloud.nacos.discovery.tls.ca-file", file))
+	require.Len(t, nacos.Instances("public", "DEFAULT_GROUP@@orders"), 1)
+
+	for addresses, counts := range map[string]bool{
+		"https://a": true, "https://a,http://b": true, "http://a": false, "a": false, "https://a,b": false,
+	} {
+		p := DefaultNacosProperties()
+		p.ServerAddr, p.Discovery.TLS.CAFile = strings.Split(addresses, ","), file
+		require.Equal(t, counts, p.tls().Enabled, addresses)
+	}
 }

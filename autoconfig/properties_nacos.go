@@ -165,7 +165,8 @@ type PushProperties struct {
 
 // TLSProperties is the block cloud.nacos.discovery.tls.
 type TLSProperties struct {
-	// Enabled makes https the scheme of servers that name none, off.
+	// Enabled makes https the scheme of servers that name none, off. Where every
+	// server names its scheme, the other keys count without it.
 	Enabled bool `mapstructure:"enabled"`
 	// CAFile is a PEM file of authorities to trust instead of the system's.
 	CAFile string `mapstructure:"ca-file"`

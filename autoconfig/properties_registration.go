@@ -100,11 +100,18 @@ func upperStatus(s registry.Status) registry.Status {
 	return registry.Status(strings.ToUpper(string(s)))
 }
 
+// longestBeatTime bounds the times an instance may set for itself, as the registry
+// does.
+const longestBeatTime = 24 * time.Hour
+
 // checkMillis is the rule of a duration that the registry is told in whole
 // milliseconds.
 func checkMillis(key string, d time.Duration) error {
 	if d < 0 || d%time.Millisecond != 0 {
 		return fmt.Errorf("%s: must be whole milliseconds, and 0 or more", key)
+	}
+	if d > longestBeatTime {
+		return fmt.Errorf("%s: must not be above %s", key, longestBeatTime)
 	}
 	return nil
 }
@@ -131,6 +138,9 @@ func checkBeats(interval, timeout, remove time.Duration, allowShort bool) error 
 	}
 	if remove > 0 && remove < interval {
 		errs = append(errs, fmt.Errorf("discovery.ip-delete-timeout: must not be below the beat interval of %s", interval))
+	}
+	if remove == 0 && timeout >= interval && interval > wire.DefaultDeleteTimeout {
+		errs = append(errs, fmt.Errorf("discovery.heart-beat-interval: is above the ip-delete-timeout of %s", wire.DefaultDeleteTimeout))
 	}
 	return errors.Join(errs...)
 }

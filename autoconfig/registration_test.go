@@ -165,6 +165,38 @@ func TestValidation_AcrossBlocksNamesKeyAndValue(t *testing.T) {
 			[]fx.Option{Property("cloud.nacos.discovery.heart-beat-timeout", "2s")},
 			`cloud.nacos.discovery.heart-beat-timeout: "2s" must not be below the beat interval of 5s (property)`,
 		},
+		"rarer than it is removed": {
+			[]fx.Option{Property("cloud.nacos.discovery.heart-beat-interval", "40s"), Property("cloud.nacos.discovery.heart-beat-timeout", "60s")},
+			`cloud.nacos.discovery.heart-beat-interval: "40s" is above the ip-delete-timeout of 30s (property)`,
+		},
+		"beyond a day": {
+			[]fx.Option{Property("cloud.nacos.discovery.ip-delete-timeout", "48h")},
+			`cloud.nacos.discovery.ip-delete-timeout: "48h" must not be above 24h0m0s (property)`,
+		},
+		"blanks around a namespace": {
+			[]fx.Option{Property("cloud.nacos.discovery.namespace", "dev\n")},
+			`cloud.nacos.discovery.namespace: "dev\n" must not have blanks around it (property)`,
+		},
+		"a blank cluster": {
+			[]fx.Option{Property("cloud.nacos.discovery.cluster-name", " ")},
+			`cloud.nacos.discovery.cluster-name: " " must be a cluster name: letters, digits and - (property)`,
+		},
+		"context path": {
+			[]fx.Option{Property("cloud.nacos.discovery.context-path", "http://h/nacos")},
+			`cloud.nacos.discovery.context-path: "http://h/nacos" context path "http://h/nacos" holds the segment "" (property)`,
+		},
+		"a context path of two lines": {
+			[]fx.Option{Property("cloud.nacos.discovery.context-path", "nacos\nv2")},
+			"cloud.nacos.discovery.context-path: ",
+		},
+		"https without tls": {
+			[]fx.Option{Property("cloud.nacos.server-addr", "https://127.0.0.1,127.0.0.2"), Property("cloud.nacos.discovery.tls.ca-file", "ca.pem")},
+			`cloud.nacos.discovery.tls.enabled: must be true for the other keys of tls to count, where some addresses are https and others name no scheme`,
+		},
+		"https by address": {
+			[]fx.Option{Property("cloud.nacos.server-addr", "https://127.0.0.1"), Property("cloud.nacos.discovery.tls.ca-file", "missing.pem")},
+			`cloud.nacos.discovery.tls.ca-file: "missing.pem" open missing.pem: no such file or directory (property)`,
+		},
 		"tls": {
 			[]fx.Option{Property("cloud.nacos.discovery.tls.enabled", true), Property("cloud.nacos.discovery.tls.ca-file", "missing.pem")},
 			`cloud.nacos.discovery.tls.ca-file: "missing.pem" open missing.pem: no such file or directory (property)`,

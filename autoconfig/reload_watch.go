@@ -3,6 +3,7 @@ package autoconfig
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,11 +12,21 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 	"go.uber.org/fx"
+
+	"github.com/rollcall-go/rollcall/registry"
 )
 
 // settleTime is how long a file must have been left alone before it is read:
 // editors and orchestrators write it in several steps.
 const settleTime = 500 * time.Millisecond
+
+const (
+	// firstRetry is how soon a change that could not be made is tried again, such
+	// as that of a weight while the registry is away. The pause doubles up to
+	// longestRetry.
+	firstRetry   = 5 * time.Second
+	longestRetry = time.Minute
+)
 
 type reloaderParams struct {
 	fx.In
@@ -32,7 +43,7 @@ type reloaderParams struct {
 // watch the file.
 func startReloader(p reloaderParams) {
 	r := p.Reloader
-	w := &fileWatch{reload: r.reload, file: r.file(), content: r.content, logger: p.Logger}
+	w := &fileWatch{reload: r.reload, file: r.file(), content: r.content, retry: firstRetry, logger: p.Logger}
 	p.Lifecycle.Append(fx.Hook{
 		OnStart: func(context.Context) error {
 			r.turn.Lock()
@@ -65,7 +76,9 @@ type fileWatch struct {
 	file   string
 	// content is what was read of the file last.
 	content []byte
-	logger  *slog.Logger
+	// retry is the first pause before a change is tried again.
+	retry  time.Duration
+	logger *slog.Logger
 
 	watcher *fsnotify.Watcher // nil when it is not running
 	cancel  context.CancelFunc
@@ -98,6 +111,16 @@ func (w *fileWatch) run(ctx context.Context, file string) {
 	// The first look is for what changed between reading and watching.
 	settled := time.NewTimer(settleTime)
 	defer settled.Stop()
+	retry, pause := time.NewTimer(w.retry), w.retry
+	retry.Stop()
+	defer retry.Stop()
+	try := func(why string) {
+		retry.Stop()
+		if err := w.reload(ctx, why); mayPass(err) { // logged there
+			retry.Reset(pause)
+			pause = min(2*pause, longestRetry)
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -118,10 +141,20 @@ func (w *fileWatch) run(ctx context.Context, file string) {
 			if err != nil || bytes.Equal(now, w.content) {
 				continue // between two steps of a replacement, or another file
 			}
-			w.content = now
-			_ = w.reload(ctx, "the file changed") // logged there
+			w.content, pause = now, w.retry
+			try("the file changed")
+		case <-retry.C:
+			try("the last attempt failed")
 		}
 	}
+}
+
+// mayPass reports whether what a reload failed for may be over later, as it is with
+// a registry that is away, and not with what is wrong in the file or in the
+// application's own code.
+func mayPass(err error) bool {
+	return err != nil && !errors.As(err, new(*ConfigError)) && !errors.As(err, new(*registry.CodeError)) &&
+		!errors.Is(err, registry.ErrInvalidRegistration)
 }
 
 // stop ends the watch and waits for it.

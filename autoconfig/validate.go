@@ -19,17 +19,22 @@ func (s *settings) validate(c *config.Config, ownBackend bool) {
 	if s.nacosBackend(ownBackend).holds {
 		servers, key := s.nacos.servers()
 		d := &s.nacos.Discovery
-		err := nacosclient.Options{
-			Servers: servers, Endpoint: d.Endpoint, EndpointPort: d.EndpointPort, ContextPath: d.ContextPath,
-		}.Validate()
-		report(c, key, err)
+		report(c, key, nacosclient.Options{Servers: servers, Endpoint: d.Endpoint, EndpointPort: d.EndpointPort}.Validate())
+		report(c, "cloud.nacos.discovery.context-path", nacosclient.CheckContextPath(d.ContextPath))
 		s.validateLogin(c)
-		if _, err := s.nacos.Discovery.TLS.config(); err != nil {
+		effective := s.nacos.tls()
+		if !effective.Enabled && effective.given() && (isHTTPS(d.Endpoint) || slices.ContainsFunc(servers, isHTTPS)) {
+			c.Problem("cloud.nacos.discovery.tls.enabled", "must be true for the other keys of tls to count, where some addresses are https and others name no scheme")
+		}
+		if _, err := effective.config(); err != nil {
 			key, reason, _ := strings.Cut(err.Error(), ": ")
 			c.Problem("cloud.nacos.discovery.tls."+key, reason)
 		}
 	}
 	if s.discoveryClient().holds {
+		if n := s.nacos.Discovery.Namespace; strings.TrimSpace(n) != n {
+			c.Problem("cloud.nacos.discovery.namespace", "must not have blanks around it")
+		}
 		_, err := s.disk()
 		report(c, "cloud.nacos.discovery.naming-cache-dir", err)
 	}
@@ -74,7 +79,7 @@ func (s *settings) validateNames(c *config.Config) {
 	if parsed, err := wire.ParseServiceName("x", d.Group); d.Group != "" && (err != nil || parsed.Group != d.Group) {
 		c.Problem("cloud.nacos.discovery.group", "must be a group name: letters, digits and . _ : - (and @, but not doubled and not last)")
 	}
-	if _, err := wire.ParseCluster(d.ClusterName); d.ClusterName != "" && err != nil {
+	if parsed, err := wire.ParseCluster(d.ClusterName); d.ClusterName != "" && (err != nil || parsed != d.ClusterName) {
 		c.Problem("cloud.nacos.discovery.cluster-name", "must be a cluster name: letters, digits and -")
 	}
 }

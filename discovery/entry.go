@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -133,15 +134,16 @@ func (e *entry) accept(a answer, protect time.Duration, now time.Time) effect {
 	e.failures, e.lastErr, e.cacheFor = 0, a.partial, a.cacheFor
 	list := arrange(e.id, a.instances)
 	old := e.known
-	if old != nil && len(old.Instances) > 0 && len(list) == 0 && protect > 0 {
-		if e.emptySince.IsZero() {
-			e.emptySince = now
-		}
-		if now.Sub(e.emptySince) < protect {
-			return e.stale(ErrProtected, now)
-		}
+	empty := len(list) == 0 && e.protecting(protect, now)
+	switch {
+	case !empty && !errors.Is(a.partial, ErrProtected):
+		e.emptySince = time.Time{}
+	case e.emptySince.IsZero():
+		e.emptySince = now
 	}
-	e.emptySince = time.Time{}
+	if empty {
+		return e.stale(ErrProtected, now)
+	}
 	e.suppliers, e.parts = a.suppliers, a.parts
 	next := &Snapshot{Service: e.id, Origin: a.origin, Instances: list, FetchedAt: now}
 	var f effect
@@ -157,10 +159,18 @@ func (e *entry) accept(a answer, protect time.Duration, now time.Time) effect {
 	}
 	wasStale := old != nil && old.Stale()
 	f.broke, f.recovered = next.Stale() && !wasStale, !next.Stale() && wasStale
+	f.held = f.broke && next.Protected()
 	e.known = next
 	f.changed = e.show(now)
 	f.snapshot = e.current.Load()
 	return f
+}
+
+// protecting reports whether an empty answer is not believed now. The entry's lock
+// is held.
+func (e *entry) protecting(protect time.Duration, now time.Time) bool {
+	return protect > 0 && e.known != nil && len(e.known.Instances) > 0 &&
+		(e.emptySince.IsZero() || now.Sub(e.emptySince) < protect)
 }
 
 // fail notes that the list could not be refreshed. The entry's lock is held.

@@ -42,17 +42,19 @@ type answer struct {
 	origin    string
 	// parts are the lists of the single sources where they are united.
 	parts [][]registry.Instance
-	// partial is why some of the united lists are old; nil when none is.
+	// partial is why some of the united lists are old, an error or an empty answer
+	// that is not believed; nil when none is.
 	partial error
 }
 
 // ask asks the sources in order; had are those that the list in use came from,
-// and parts what they said.
-func (c *Client) ask(ctx context.Context, id registry.ServiceID, had sourceSet, parts [][]registry.Instance) (answer, error) {
+// and parts what they said. protect says that of these an empty answer is not
+// believed.
+func (c *Client) ask(ctx context.Context, id registry.ServiceID, had sourceSet, parts [][]registry.Instance, protect bool) (answer, error) {
 	if c.opt.Merge == MergeUnion {
-		return c.askAll(ctx, id, parts)
+		return c.askAll(ctx, id, parts, protect)
 	}
-	return c.askInTurn(ctx, id, had)
+	return c.askInTurn(ctx, id, had, protect)
 }
 
 // askInTurn asks for the first non-empty list.
@@ -60,8 +62,9 @@ func (c *Client) ask(ctx context.Context, id registry.ServiceID, had sourceSet, 
 // A failing source is passed over only while it is not the one whose list is in
 // use: an outage keeps the old list rather than replace it by a lower source's
 // (client rule C-R11). For the same reason an empty answer is believed only when
-// every source answered.
-func (c *Client) askInTurn(ctx context.Context, id registry.ServiceID, had sourceSet) (answer, error) {
+// every source answered, and is no reason to go on while it is not believed at all
+// (client rule C-R14).
+func (c *Client) askInTurn(ctx context.Context, id registry.ServiceID, had sourceSet, protect bool) (answer, error) {
 	var errs []error
 	var empty *answer
 	for i, s := range c.opt.Sources {
@@ -80,6 +83,9 @@ func (c *Client) askInTurn(ctx context.Context, id registry.ServiceID, had sourc
 		if empty == nil {
 			empty = &a
 		}
+		if protect && had.has(i) {
+			break
+		}
 	}
 	if len(errs) > 0 {
 		return answer{}, errors.Join(errs...)
@@ -88,18 +94,24 @@ func (c *Client) askInTurn(ctx context.Context, id registry.ServiceID, had sourc
 }
 
 // askAll asks every source. The whole is a failure when there is nothing left of
-// it: an outage must not pass for an empty service.
-func (c *Client) askAll(ctx context.Context, id registry.ServiceID, old [][]registry.Instance) (answer, error) {
+// it: an outage must not pass for an empty service. Where an empty answer is not
+// believed, the source keeps its share as well.
+func (c *Client) askAll(ctx context.Context, id registry.ServiceID, old [][]registry.Instance, protect bool) (answer, error) {
 	a := answer{parts: make([][]registry.Instance, len(c.opt.Sources))}
 	copy(a.parts, old)
 	var errs []error
+	var held error
 	for i, s := range c.opt.Sources {
 		l, err := c.askOne(ctx, s, id, len(c.opt.Sources)-i)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		a.parts[i] = l.Instances
+		if protect && len(l.Instances) == 0 && len(a.parts[i]) > 0 {
+			held = ErrProtected
+		} else {
+			a.parts[i] = l.Instances
+		}
 		if l.CacheFor > 0 && (a.cacheFor == 0 || l.CacheFor < a.cacheFor) {
 			a.cacheFor = l.CacheFor
 		}
@@ -112,7 +124,7 @@ func (c *Client) askAll(ctx context.Context, id registry.ServiceID, old [][]regi
 		}
 	}
 	a.instances, a.origin = slices.Concat(a.parts...), strings.Join(names, "+")
-	a.partial = errors.Join(errs...)
+	a.partial = errors.Join(append(errs, held)...)
 	if len(errs) == len(c.opt.Sources) || a.partial != nil && len(a.instances) == 0 {
 		return answer{}, a.partial
 	}

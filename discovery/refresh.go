@@ -111,6 +111,7 @@ func (c *Client) refresh(e *entry, f *flight) {
 	defer close(f.done)
 	e.mu.Lock()
 	suppliers, parts, pushes, first := e.suppliers, e.parts, e.pushes, e.known == nil
+	protect := e.protecting(c.opt.EmptyProtection.limit(), time.Now())
 	e.mu.Unlock()
 
 	timeout := refreshTimeout
@@ -118,7 +119,7 @@ func (c *Client) refresh(e *entry, f *flight) {
 		timeout = c.opt.FirstFetchTimeout
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, timeout)
-	a, err := c.ask(ctx, e.id, suppliers, parts)
+	a, err := c.ask(ctx, e.id, suppliers, parts, protect)
 	cancel()
 	if c.ctx.Err() != nil {
 		f.err = ErrClosed

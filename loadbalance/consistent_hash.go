@@ -32,9 +32,9 @@ func ParseHashKey(text string) (HashKey, error) {
 	switch {
 	case kind == hashIP && !named:
 		return HashKey{kind: kind}, nil
-	case kind == hashHeader && name != "":
+	case kind == hashHeader && isToken(name):
 		return HashKey{kind, http.CanonicalHeaderKey(name)}, nil
-	case (kind == hashCookie || kind == hashQuery) && name != "":
+	case kind == hashCookie && isToken(name), kind == hashQuery && name != "":
 		return HashKey{kind, name}, nil
 	}
 	return HashKey{}, fmt.Errorf("%q is none of header:NAME, cookie:NAME, query:NAME, ip", text)

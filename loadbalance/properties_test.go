@@ -303,6 +303,7 @@ func TestValidate_NamesEveryProblemWithItsKey(t *testing.T) {
 		"http.connect-timeout":                       func(p *loadbalance.Properties) { p.HTTP.ConnectTimeout = 0 },
 		"http.response-timeout":                      func(p *loadbalance.Properties) { p.HTTP.ResponseTimeout = -1 },
 		"http.max-idle-conns-per-host":               func(p *loadbalance.Properties) { p.HTTP.MaxIdleConnsPerHost = 0 },
+		"api-version.header":                         func(p *loadbalance.Properties) { p.APIVersion.Header = "a b" },
 		"http.max-conns-per-host":                    func(p *loadbalance.Properties) { p.HTTP.MaxConnsPerHost = -1 },
 		"clients.a.enabled":                          override("enabled", false),
 		"clients.a.stats.enabled":                    override("stats.enabled", "true"),
@@ -331,6 +332,19 @@ func TestValidate_NamesEveryProblemWithItsKey(t *testing.T) {
 			require.Len(t, lines, 1)
 			require.True(t, strings.HasPrefix(lines[0], key+": "), lines[0])
 		})
+	}
+}
+
+// A name that no header can have would never be found.
+func TestValidate_NamesOfHeadersAndCookies(t *testing.T) {
+	for _, name := range []string{" ", "a b", "a:b", "ä", "a\nb"} {
+		p := loadbalance.DefaultProperties()
+		p.HintHeaderName = name
+		require.EqualError(t, p.Validate(), "hint-header-name: must be a header's name", name)
+		for _, key := range []string{"header:" + name, "cookie:" + name} {
+			_, err := loadbalance.ParseHashKey(key)
+			require.Error(t, err, key)
+		}
 	}
 }
 

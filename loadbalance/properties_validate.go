@@ -110,8 +110,8 @@ func (p Properties) validate() error {
 	c.that(known, "ip-type", "must be %s, %s or empty", IPTypeV4, IPTypeV6)
 	c.that(p.MinAvailable >= 0, "min-available", "must not be negative")
 	c.notNegative("service-discovery.timeout", p.ServiceDiscovery.Timeout)
-	c.that(p.HintHeaderName != "", "hint-header-name", "must not be empty")
-	c.that(validCookieName(p.StickySession.InstanceIDCookieName), "sticky-session.instance-id-cookie-name", "must be a cookie's name")
+	c.that(isToken(p.HintHeaderName), "hint-header-name", "must be a header's name")
+	c.that(isToken(p.StickySession.InstanceIDCookieName), "sticky-session.instance-id-cookie-name", "must be a cookie's name")
 	p.HealthCheck.validate(&c)
 	p.Retry.validate(&c)
 	c.that(p.Subset.Size > 0, "subset.size", "must be 1 or more")
@@ -155,6 +155,7 @@ func (r RetryProperties) validate(c *check) {
 }
 
 func (v APIVersionProperties) validate(c *check) {
+	c.that(v.Header == "" || isToken(v.Header), "api-version.header", "must be a header's name")
 	c.that(v.PathSegment >= -1, "api-version.path-segment", "must be -1 or more")
 	if v.Default != "" {
 		_, ok := parseVersion(v.Default)
@@ -198,7 +199,9 @@ func (c *check) notNegative(key string, d time.Duration) {
 	c.that(d >= 0, key, "must not be negative")
 }
 
-func validCookieName(name string) bool {
+// isToken reports whether a text can be the name of a cookie or of a header, which
+// are made of the same characters (RFC 9110, 5.6.2).
+func isToken(name string) bool {
 	cookie := http.Cookie{Name: name, Value: "x"}
 	return cookie.Valid() == nil
 }

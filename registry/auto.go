@@ -97,12 +97,13 @@ type AutoServiceRegistration struct {
 	runtime    overlay      // what was changed at run time, but for the status
 	state      State
 	lastErr    error
-	webPort    int           // the first application server's, 0 until it listens
-	status     Status        // what SetStatus said last, "" until then
-	current    Registration  // what was last handed to the registry, else the template
-	reached    bool          // current may have reached the registry and was not taken back
-	live       bool          // the registry has accepted current
-	background chan struct{} // closed when the background attempts end, nil before
+	webPort    int            // the first application server's, 0 until it listens
+	status     Status         // what SetStatus said last, "" until then
+	current    Registration   // what was last handed to the registry, else the template
+	reached    bool           // current may have reached the registry and was not taken back
+	live       bool           // the registry has accepted current
+	former     []Registration // instances of earlier moves that could not be taken out
+	background chan struct{}  // closed when the background attempts end, nil before
 }
 
 // NewAutoServiceRegistration returns a registration in state new. It returns an

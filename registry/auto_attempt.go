@@ -162,6 +162,7 @@ func (a *AutoServiceRegistration) reach(r Registration, version uint64) (Registr
 		r.Enabled = a.status == StatusUp
 	}
 	a.current, a.reached = r, true
+	a.forgetFormer(r.Key())
 	return r, nil
 }
 

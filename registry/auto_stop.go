@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -33,7 +34,11 @@ func (a *AutoServiceRegistration) Stop(ctx context.Context) error {
 	live, err := a.withdraw(early, whole)
 	a.mu.Lock()
 	a.lastErr = err
+	former := slices.Clone(a.former)
 	a.mu.Unlock()
+	for _, r := range former {
+		a.logFailure(whole, a.dropInstance(whole, r))
+	}
 	if live {
 		a.drain(ctx)
 	}

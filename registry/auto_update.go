@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -20,7 +21,8 @@ import (
 //
 // An error of the registry is returned and leaves everything as it was, with one
 // exception: an error of taking the old instance out is returned when the new one
-// is in place already. [ErrInvalidRegistration] says that the result cannot be
+// is in place already; that is tried again by the next change and by Stop.
+// [ErrInvalidRegistration] says that the result cannot be
 // made known, [ErrDisabled] and [ErrStopped] that nothing ever will be.
 func (a *AutoServiceRegistration) Update(ctx context.Context, f func(*Registration)) error {
 	return a.change(ctx, func(now Registration) (Registration, error) {
@@ -114,6 +116,7 @@ func (a *AutoServiceRegistration) changeInTurn(ctx context.Context, next func(no
 		defer a.mu.Unlock()
 		note(from, to)
 		a.current = to
+		a.forgetFormer(to.Key())
 	}
 	moved := from.Key() != to.Key()
 	if live && !between(from, to).empty() {
@@ -125,11 +128,17 @@ func (a *AutoServiceRegistration) changeInTurn(ctx context.Context, next func(no
 	if then != nil {
 		then()
 	}
+	if moved && reached {
+		err = a.takeOut(ctx, from)
+	}
+	if err == nil && reached {
+		err = a.takeOutFormer(ctx)
+	}
+	if err != nil {
+		return from, to, fmt.Errorf("the change is made, but an old instance may stay: %w", err)
+	}
 	if !moved || !reached {
 		return from, to, nil
-	}
-	if err := a.takeOut(ctx, from); err != nil {
-		return from, to, fmt.Errorf("the change is made, but the old instance may stay: %w", err)
 	}
 	if a.life.Err() != nil {
 		// The stop may have looked before the new one was there.
@@ -156,7 +165,40 @@ func (a *AutoServiceRegistration) tell(ctx context.Context, from, to Registratio
 func (a *AutoServiceRegistration) takeOut(ctx context.Context, r Registration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.options.DeregisterTimeout)
 	defer cancel()
-	return call("deregister", r, func() error { return a.registry.Deregister(ctx, r.clone()) })
+	return a.dropInstance(ctx, r)
+}
+
+// takeOutFormer takes out what stayed of earlier moves, since a persistent instance
+// would stay for ever (client case 23). It returns why one stays on.
+func (a *AutoServiceRegistration) takeOutFormer(ctx context.Context) error {
+	a.mu.Lock()
+	former := slices.Clone(a.former)
+	a.mu.Unlock()
+	for _, r := range former {
+		if err := a.takeOut(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropInstance deregisters an instance that the registration has no more, and
+// remembers it where that fails.
+func (a *AutoServiceRegistration) dropInstance(ctx context.Context, r Registration) error {
+	err := call("deregister", r, func() error { return a.registry.Deregister(ctx, r.clone()) })
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.forgetFormer(r.Key())
+	if err != nil {
+		a.former = append(a.former, r.clone())
+	}
+	return err
+}
+
+// forgetFormer says that an instance is out of the registry, or the registration's
+// again. mu is held.
+func (a *AutoServiceRegistration) forgetFormer(key Key) {
+	a.former = slices.DeleteFunc(a.former, func(r Registration) bool { return r.Key() == key })
 }
 
 // adopted takes over weight and metadata that an operator changed at the

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // DefaultPort is the port of a server given without one and without a scheme.
@@ -219,6 +220,12 @@ func isAlphanumeric(r rune) bool {
 	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
 
+// CheckContextPath reports what is wrong with [Options].ContextPath.
+func CheckContextPath(text string) error {
+	_, err := parseContextPath(text)
+	return err
+}
+
 // parseContextPath returns the prefix of all paths, "" or "/a/b" (C-R18).
 func parseContextPath(text string) (string, error) {
 	trimmed := strings.Trim(strings.TrimSpace(text), "/")
@@ -226,7 +233,8 @@ func parseContextPath(text string) (string, error) {
 		return "", nil
 	}
 	for _, segment := range strings.Split(trimmed, "/") {
-		if segment == "" || segment == "." || segment == ".." || strings.ContainsAny(segment, "?#% \\") {
+		if segment == "" || segment == "." || segment == ".." || strings.ContainsAny(segment, "?#% \\") ||
+			strings.ContainsFunc(segment, unicode.IsControl) {
 			return "", fmt.Errorf("context path %q holds the segment %q", text, segment)
 		}
 	}

@@ -81,16 +81,17 @@ func (c *Client) call(ctx context.Context, r request) error {
 // where that can help.
 func (c *Client) visit(ctx context.Context, r request, try func(context.Context, endpoint) error) error {
 	order := c.servers.order(time.Now())
-	alone := len(order) == 1
+	alone, attempts := len(order) == 1, len(order)
 	if alone {
-		order = slices.Repeat(order, c.options.MaxRetries)
+		attempts = c.options.MaxRetries
 	}
 	var errs []error
-	for n, e := range order {
-		if alone && n > 0 && !pause(ctx, retryPause<<(n-1)) {
+	for n := range attempts {
+		if alone && n > 0 && !pause(ctx, retryPause<<min(n-1, mostDoublings)) {
 			break
 		}
-		attempt, cancel := c.boundAttempt(ctx, !alone && n+1 < len(order))
+		e := order[n%len(order)]
+		attempt, cancel := c.boundAttempt(ctx, !alone && n+1 < attempts)
 		err := try(attempt, e)
 		cancel()
 		if err == nil {
@@ -129,8 +130,12 @@ func distinct(errs []error) []error {
 	return kept
 }
 
-// retryPause precedes the second request to a lone server, and doubles.
-const retryPause = 100 * time.Millisecond
+const (
+	// retryPause precedes the second request to a lone server, and doubles up to
+	// mostDoublings times.
+	retryPause    = 100 * time.Millisecond
+	mostDoublings = 16
+)
 
 // pause reports whether d passed before ctx ended.
 func pause(ctx context.Context, d time.Duration) bool {
@@ -232,6 +237,7 @@ func (c *Client) send(ctx context.Context, e endpoint, r request, token string) 
 		if failed.Err = r.decode(body); failed.Err == nil {
 			return nil
 		}
+		failed.Strange = true
 		if !r.secret {
 			failed.Body = excerpt(body)
 		}

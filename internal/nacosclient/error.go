@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +25,9 @@ type Error struct {
 	Status int
 	// Answered says that an answer came, readable or not.
 	Answered bool
+	// Strange says that the answer came whole, as a success, and is none that the
+	// protocol has.
+	Strange bool
 	// Body is the beginning of the answer.
 	Body string
 	// Message is what a refusal says: the message of a JSON document of errors,
@@ -51,6 +56,24 @@ func (e *Error) Error() string {
 
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Disowned reports whether a server answered in a way that may mean it does not
+// know the instance it was asked about: with status 404, or with what the protocol
+// does not have. Of several servers one is enough.
+func Disowned(err error) bool {
+	var all interface{ Unwrap() []error }
+	if errors.As(err, &all) {
+		return slices.ContainsFunc(all.Unwrap(), Disowned)
+	}
+	e, ok := errors.AsType[*Error](err)
+	return ok && (e.Strange || e.Status == http.StatusNotFound)
+}
+
+// Refused reports whether every server that was asked answered that the request is
+// wrong or not allowed, so that it changed nothing.
+func Refused(err error) bool {
+	return !slices.ContainsFunc(statusesOf(err), func(status int) bool { return status/100 != 4 })
+}
 
 // excerpt bounds a body for an [Error].
 func excerpt(body []byte) string { return wire.Excerpt(strings.TrimSpace(string(body))) }

@@ -2,6 +2,7 @@ package nacosclient_test
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"slices"
 	"testing"
@@ -262,3 +263,17 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 func (endless) Close() error               { return nil }
+
+// However often a lone server may be asked, the call ends with its time.
+func TestCR9_AnyNumberOfRetriesFitsTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testutil.NewCluster(t, 1)
+		c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: 503}))
+		client := newClient(t, c, func(o *nacosclient.Options) { o.MaxRetries = math.MaxInt })
+		began := time.Now()
+		_, err := client.ServerStatus(t.Context())
+		require.ErrorContains(t, err, "503")
+		require.LessOrEqual(t, time.Since(began), 10*time.Second)
+		require.Less(t, c.Requests()[0], 10)
+	})
+}

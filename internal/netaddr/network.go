@@ -1,6 +1,7 @@
 package netaddr
 
 import (
+	"errors"
 	"net/netip"
 	"regexp"
 	"strings"
@@ -19,6 +20,9 @@ type network struct {
 func parseNetwork(text string) (network, error) {
 	if cidr, err := netip.ParsePrefix(text); err == nil {
 		return network{cidr: cidr.Masked()}, nil
+	}
+	if strings.Contains(text, "/") {
+		return network{}, errors.New("is not a CIDR such as 10.1.0.0/16") // and matches no address
 	}
 	pattern, err := fullMatch(text)
 	return network{prefix: text, pattern: pattern}, err

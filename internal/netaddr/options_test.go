@@ -29,6 +29,7 @@ func TestBR1_ErrorsNameTheKey(t *testing.T) {
 		"slash":            {func(o *netaddr.Options) { o.IP = "host/path" }, []string{"cloud.nacos.discovery.ip "}},
 		"ignored":          {func(o *netaddr.Options) { o.IgnoredInterfaces = []string{"eth["} }, []string{"cloud.inetutils.ignored-interfaces", `"eth["`}},
 		"preferred":        {func(o *netaddr.Options) { o.PreferredNetworks = []string{"10.(", "10."} }, []string{"cloud.inetutils.preferred-networks", `"10.("`}},
+		"no CIDR":          {func(o *netaddr.Options) { o.PreferredNetworks = []string{"10.0.0.0/33"} }, []string{"cloud.inetutils.preferred-networks", `"10.0.0.0/33"`, "CIDR"}},
 		"default":          {func(o *netaddr.Options) { o.DefaultIP = "localhost" }, []string{"cloud.inetutils.default-ip-address", `"localhost"`}},
 		"interface": {func(o *netaddr.Options) { o.Interface = "eth9" }, []string{
 			"cloud.nacos.discovery.network-interface", `"eth9"`, "docker0, eth0, eth1, eth2, lo, ppp0, tun0",

@@ -281,3 +281,57 @@ func requireStored(t *testing.T, fake *testutil.FakeNacos, want registry.Registr
 		require.Equal(t, value, got.Metadata[key], key)
 	}
 }
+
+// A registry that lost the instance may say so in other words than the protocol's.
+func TestCase11_AnAnswerNobodyKnowsRegistersAgain(t *testing.T) {
+	for name, odd := range map[string]testutil.Fault{
+		"another code":        {Status: 200, Body: `{"clientBeatInterval":5000,"code":20500}`},
+		"only another code":   {Status: 200, Body: `{"code":404}`},
+		"an empty document":   {Status: 200, Body: "{}"},
+		"a page":              {Status: 200, Body: "<html>no such instance</html>"},
+		"nothing":             {Status: 200},
+		"not found by status": {Status: 404, Body: "instance not found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := testutil.NewCluster(t, 1)
+				r := newRegistry(t, c, nil)
+				want := registration()
+				want.Weight, want.Metadata = 2.5, map[string]string{"version": "7"}
+				require.NoError(t, r.Register(t.Context(), want))
+				require.NoError(t, r.SetStatus(t.Context(), want, registry.StatusDown))
+				want.Enabled = false
+				time.Sleep(11 * time.Second)
+				c.Nodes[0].Wipe()
+				c.Nodes[0].SetFault(onBeat(func() *testutil.Fault { return &odd }))
+				time.Sleep(period + time.Second)
+				requireStored(t, c.Nodes[0], want)
+				require.Error(t, r.Beats()[0].LastError, "it is told all the same")
+
+				c.Nodes[0].SetFault(nil)
+				time.Sleep(period)
+				require.NoError(t, r.Beats()[0].LastError)
+			})
+		})
+	}
+}
+
+// What says nothing about the instance is no reason to register it.
+func TestCase11_AFailureAloneDoesNotRegisterAgain(t *testing.T) {
+	for name, odd := range map[string]testutil.Fault{
+		"500": {Status: 500, Body: "<html>Whitelabel Error Page</html>"}, "503": {Status: 503}, "429": {Status: 429},
+		"reset": {Reset: true}, "no answer": {Delay: time.Hour}, "no code": {Status: 200, Body: `{"clientBeatInterval":5000}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := testutil.NewCluster(t, 1)
+				r := newRegistry(t, c, nil)
+				require.NoError(t, r.Register(t.Context(), registration()))
+				c.Nodes[0].SetFault(onBeat(func() *testutil.Fault { return &odd }))
+				time.Sleep(21 * time.Second)
+				require.NotEmpty(t, c.Nodes[0].Beats())
+				require.Len(t, c.Nodes[0].Requests(http.MethodPost, "/ns/instance"), 1)
+			})
+		})
+	}
+}

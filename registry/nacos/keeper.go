@@ -2,6 +2,7 @@ package nacos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -47,6 +48,9 @@ type keeper struct {
 	state   BeatState
 	// light says that the server takes light beats.
 	light bool
+	// doubt says that a change failed which the server may have made all the same,
+	// so that it is to be told what is desired once more.
+	doubt bool
 }
 
 // BeatState is what is known of the beats of one registration.
@@ -91,7 +95,7 @@ func (k *keeper) again(r *Registry) *keeper {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	next := newKeeper(r, k.slot, k.state.Key, k.desired, k.state.Interval)
-	next.floor, next.light, next.version, next.state = k.floor, k.light, k.version, k.state
+	next.floor, next.light, next.doubt, next.version, next.state = k.floor, k.light, k.doubt, k.version, k.state
 	return next
 }
 
@@ -186,20 +190,45 @@ func (k *keeper) beat() (err error) {
 	}()
 	desired, light := k.next()
 	reply, err := k.client.Beat(k.ctx, desired, light)
-	if err != nil {
+	switch {
+	case err != nil && nacosclient.Disowned(err):
+		// It may mean that the instance is lost, in words nobody knows.
+		return errors.Join(err, k.restore())
+	case err != nil:
 		return err
 	}
 	k.adopt(reply)
-	if reply.Code == wire.CodeResourceNotFound {
+	switch reply.Code {
+	case wire.CodeOK, 0: // early servers send no code
+		k.reassure()
+		return nil
+	case wire.CodeResourceNotFound:
 		k.logger.Info("the registry lost the instance, registering it again")
 		return k.restore()
 	}
-	return nil
+	return errors.Join(fmt.Errorf("the registry answered with the unknown code %d", reply.Code), k.restore())
 }
 
-// restore registers the desired state with a server that lost the instance. It
-// waits for the turn, unless whoever has it stops the beats.
-func (k *keeper) restore() error {
+// restore registers the desired state with a server that lost the instance.
+func (k *keeper) restore() error { return k.tellDesired(k.client.Register) }
+
+// reassure tells the server the desired state after a change whose end is in doubt
+// (C-R5). Where that fails the doubt stays, and the next beat has it told again.
+func (k *keeper) reassure() {
+	k.mu.Lock()
+	doubt := k.doubt
+	k.mu.Unlock()
+	if !doubt {
+		return
+	}
+	if err := k.tellDesired(k.client.Update); err != nil && k.ctx.Err() == nil {
+		k.logger.Debug("the registry may know another state than the desired one", slog.Any("error", err))
+	}
+}
+
+// tellDesired makes a call with the desired state. It waits for the turn, unless
+// whoever has it stops the beats.
+func (k *keeper) tellDesired(call func(context.Context, registry.Registration) error) error {
 	select {
 	case k.slot.turn <- struct{}{}:
 		defer func() { <-k.slot.turn }()
@@ -208,7 +237,20 @@ func (k *keeper) restore() error {
 	case <-k.ctx.Done():
 		return k.ctx.Err()
 	}
-	return k.client.Register(k.ctx, k.wanted())
+	err := call(k.ctx, k.wanted())
+	if err == nil {
+		k.mu.Lock()
+		k.doubt = false
+		k.mu.Unlock()
+	}
+	return err
+}
+
+// failed says that a change came to an error.
+func (k *keeper) failed(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.doubt = k.doubt || !nacosclient.Refused(err)
 }
 
 // next returns what to send. A full beat restores a lost instance as enabled,
@@ -283,7 +325,7 @@ func (k *keeper) wantedVersion() (registry.Registration, uint64) {
 func (k *keeper) want(r registry.Registration) (version uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.desired = r
+	k.desired, k.doubt = r, false
 	k.version++
 	return k.version
 }

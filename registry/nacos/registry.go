@@ -95,7 +95,9 @@ func (r *Registry) Register(ctx context.Context, reg registry.Registration) erro
 	old := r.release(ctx, s)
 	if err := r.replace(ctx, old, reg); err != nil {
 		if old != nil {
-			err = errors.Join(err, r.keep(s, old.again(r)))
+			back := old.again(r)
+			back.failed(err)
+			err = errors.Join(err, r.keep(s, back))
 		}
 		return fmt.Errorf("register %s: %w", describe(reg), err)
 	}
@@ -161,6 +163,7 @@ func (r *Registry) Update(ctx context.Context, reg registry.Registration) error 
 		return fmt.Errorf("update %s: an ephemeral instance does not become a persistent one, or the reverse, by an update", describe(reg))
 	}
 	if err := r.client.Update(ctx, reg); err != nil {
+		s.kept.failed(err)
 		return fmt.Errorf("update %s: %w", describe(reg), r.explain(err))
 	}
 	s.kept.want(reg)
@@ -207,6 +210,7 @@ func (r *Registry) SetStatus(ctx context.Context, reg registry.Registration, sta
 	desired := s.kept.wanted()
 	desired.Enabled = status == registry.StatusUp
 	if err := r.client.Update(ctx, desired); err != nil {
+		s.kept.failed(err)
 		return fmt.Errorf("set status of %s: %w", describe(reg), r.explain(err))
 	}
 	s.kept.want(desired)

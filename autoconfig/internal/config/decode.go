@@ -63,7 +63,8 @@ func (d *decoder) decode(v value, t reflect.Type) (reflect.Value, error) {
 	return out.Elem(), nil
 }
 
-// plain returns v as strings, slices and maps with all placeholders replaced.
+// plain returns v as strings, slices and maps with all placeholders replaced, and
+// nil for what is null, which leaves a field as it is.
 func (d *decoder) plain(v value) (any, error) {
 	switch v.kind {
 	case kindList:
@@ -86,6 +87,8 @@ func (d *decoder) plain(v value) (any, error) {
 			m[p.key] = e
 		}
 		return m, nil
+	case kindNull: // however it was written: null, ~ or not at all
+		return nil, nil
 	}
 	return d.expand(v.text)
 }

@@ -53,6 +53,22 @@ func TestLoad_DefaultsStay(t *testing.T) {
 	require.Equal(t, defaults(), d)
 }
 
+// What stands for nothing is nothing, and not the word for it.
+func TestLoad_NullInAMapIsEmpty(t *testing.T) {
+	for _, text := range []string{
+		"app.demo.metadata: {a: null, b: ~, c: , d: {e: Null}}\napp.demo.list: [null, x]\n",
+		"app.demo.metadata: '{\"a\":null,\"b\":null,\"c\":null,\"d\":{\"e\":null}}'\napp.demo.list: [~, x]\n",
+	} {
+		d, c := load(t, Sources{Text: text})
+		require.NoError(t, c.Err())
+		require.Equal(t, map[string]string{"a": "", "b": "", "c": "", "d.e": ""}, d.Metadata)
+		require.Equal(t, []string{"", "x"}, d.List)
+	}
+	d, c := load(t, Sources{Text: "app.demo.catalog: {a: [{host: h, port: , instance-id: null, labels: ~}]}\n"})
+	require.NoError(t, c.Err())
+	require.Equal(t, map[string][]entry{"a": {{Host: "h"}}}, d.Catalog)
+}
+
 func TestLoad_StrongerSourcesWin(t *testing.T) {
 	text := "app: {demo: {name: file}}\n"
 	weak := []Setting{set("name", "weak")}
