@@ -279,6 +279,17 @@ func TestCase06_ARegistryThatIsNotUpYet(t *testing.T) {
 			fx.Annotate(hook, fx.As(new(registry.LifecycleHook)), fx.ResultTags(`group:"registration.lifecycle"`))))
 		require.EqualError(t, app.Start(t.Context()), "hook warm-up before registering: cold")
 	})
+	t.Run("a start that is called off is not the registry either", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := newFakeRegistry()
+		r.failWith(func() error {
+			cancel()
+			return errors.New("called off")
+		})
+		err := assembled(t, ConfigYAML(quiet), Backend(r)).Start(ctx)
+		require.ErrorContains(t, err, "called off")
+		require.NotContains(t, err.Error(), "fail-fast")
+	})
 	t.Run("in the background", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newFakeRegistry()

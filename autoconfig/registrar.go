@@ -76,16 +76,19 @@ var errNoRegistration = errors.New("cloud.service-registry.auto-registration.fai
 func startRegistrar(s *settings) func(fx.Lifecycle, *registrar) {
 	return func(lc fx.Lifecycle, r *registrar) {
 		lc.Append(fx.Hook{OnStop: r.stop, OnStart: func(ctx context.Context) error {
-			return s.explainFailFast(r.start(ctx))
+			return s.explainFailFast(ctx, r.start(ctx))
 		}})
 	}
 }
 
 // explainFailFast says what to change where a registration ended the start.
-func (s *settings) explainFailFast(err error) error {
+func (s *settings) explainFailFast(ctx context.Context, err error) error {
 	own := (*registry.CodeError)(nil)
 	if err == nil || !s.nacos.Discovery.FailFast || errors.Is(err, registry.ErrInvalidRegistration) || errors.As(err, &own) {
 		return err // a registry that is away is not the reason
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return err // nor is it when the start was called off, such as by a signal
 	}
 	return fmt.Errorf("%w\ncloud.nacos.discovery.fail-fast is true: set it to false to start without the registry and register later", err)
 }
