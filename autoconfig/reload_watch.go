@@ -1,7 +1,6 @@
 package autoconfig
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -32,7 +31,7 @@ type reloaderParams struct {
 // watch the file.
 func startReloader(p reloaderParams) {
 	r := p.Reloader
-	w := &fileWatch{reload: r.reload, file: r.file(), content: r.content, logger: p.Logger}
+	w := &fileWatch{reload: r.reload, file: r.file(), seen: r.seen, logger: p.Logger}
 	p.Lifecycle.Append(fx.Hook{
 		OnStart: func(context.Context) error {
 			r.turn.Lock()
@@ -63,9 +62,10 @@ func (r *reloader) watchable() bool { return r.name != "" && r.boot.sources.Text
 type fileWatch struct {
 	reload func(ctx context.Context, why string) error
 	file   string
-	// content is what was read of the file last.
-	content []byte
-	logger  *slog.Logger
+	// seen reports whether a content of the file has been looked at, by whatever had
+	// it read.
+	seen   func(content []byte) bool
+	logger *slog.Logger
 
 	watcher *fsnotify.Watcher // nil when it is not running
 	cancel  context.CancelFunc
@@ -115,10 +115,9 @@ func (w *fileWatch) run(ctx context.Context, file string) {
 			settled.Reset(settleTime) // something may have been missed
 		case <-settled.C:
 			now, err := os.ReadFile(file)
-			if err != nil || bytes.Equal(now, w.content) {
+			if err != nil || w.seen(now) {
 				continue // between two steps of a replacement, or another file
 			}
-			w.content = now
 			_ = w.reload(ctx, "the file changed") // logged there
 		}
 	}
