@@ -23,7 +23,8 @@ func main() {
 func run(ctx context.Context, args []string, s streams) int {
 	cmd := newCommand(s)
 	cmd.SetArgs(args)
-	return exitCode(cmd.ExecuteContext(ctx), s.err)
+	ran, err := cmd.ExecuteContextC(ctx)
+	return exitCode(err, ran.CommandPath(), s.err)
 }
 
 // untilSignal returns a context that ends with Ctrl-C or SIGTERM. The server has
