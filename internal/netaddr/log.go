@@ -12,7 +12,7 @@ func (c Choice) Log(ctx context.Context, logger *slog.Logger) {
 		slog.String("ip", c.IP), slog.String("interface", c.Interface), slog.String("rule", c.Rule),
 	}
 	if c.Warning != "" {
-		level, attrs = slog.LevelWarn, append(attrs, slog.String("warning", c.Warning))
+		level, attrs = slog.LevelWarn, append(attrs, slog.String("warning", c.Warning), slog.String("use", keyIP))
 	}
 	logger.LogAttrs(ctx, level, "address chosen", attrs...)
 	for _, r := range c.Rejected {
