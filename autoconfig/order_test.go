@@ -207,6 +207,21 @@ func TestAR9_AStartThatIsCancelledStopsWhatHadStarted(t *testing.T) {
 	})
 }
 
+// A signal that arrives once the application is registered is one to stop it, with
+// the drain that belongs to a stop.
+func TestStart_IsNotUndoneOnceRegistered(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	app := assembled(t, ConfigYAML(quiet), Backend(newFakeRegistry()), fx.Invoke(func(bus *EventBus) {
+		Subscribe(bus, func(context.Context, registry.InstanceRegistered) error {
+			cancel()
+			return nil
+		})
+	}))
+	require.NoError(t, app.Start(ctx))
+	require.Equal(t, registry.StateRegistered, app.registrar.registration.State())
+	stop(t, app)
+}
+
 func TestAR9_AHookThatIgnoresItsContextIsNotWaitedForForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener, _ := inMemory(t)

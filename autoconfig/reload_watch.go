@@ -19,7 +19,6 @@ const settleTime = 500 * time.Millisecond
 type reloaderParams struct {
 	fx.In
 
-	Lifecycle   fx.Lifecycle
 	Reloader    *reloader
 	Application ApplicationProperties
 	Inside      *inside
@@ -27,30 +26,34 @@ type reloaderParams struct {
 	Logger      *slog.Logger
 }
 
-// startReloader has the reloader ready once the application has started, and
-// watch the file.
-func startReloader(p reloaderParams) {
+// reloads is the time in which the configuration may be read again.
+type reloads struct {
+	reloaderParams
+	watch *fileWatch
+}
+
+func newReloads(p reloaderParams) *reloads {
 	r := p.Reloader
-	w := &fileWatch{reload: r.reload, file: r.file(), seen: r.seen, logger: p.Logger}
-	p.Lifecycle.Append(fx.Hook{
-		OnStart: func(context.Context) error {
-			r.turn.Lock()
-			r.parts = &reloadParts{p.Inside, p.Offer, p.Logger}
-			r.turn.Unlock()
-			if p.Application.ReloadOnChange && r.watchable() {
-				w.start()
-			}
-			return nil
-		},
-		OnStop: func(context.Context) error {
-			r.end() // cuts a reload in progress short, which is waited for
-			w.stop()
-			r.turn.Lock()
-			defer r.turn.Unlock()
-			r.parts = nil
-			return nil
-		},
-	})
+	return &reloads{p, &fileWatch{reload: r.reload, file: r.file(), seen: r.seen, logger: p.Logger}}
+}
+
+// start has the reloader ready, and watch the file.
+func (r *reloads) start() {
+	r.Reloader.turn.Lock()
+	r.Reloader.parts = &reloadParts{r.Inside, r.Offer, r.Logger}
+	r.Reloader.turn.Unlock()
+	if r.Application.ReloadOnChange && r.Reloader.watchable() {
+		r.watch.start()
+	}
+}
+
+// stop ends a reload in progress and waits for it.
+func (r *reloads) stop() {
+	r.Reloader.end()
+	r.watch.stop()
+	r.Reloader.turn.Lock()
+	defer r.Reloader.turn.Unlock()
+	r.Reloader.parts = nil
 }
 
 // watchable reports whether the document is a file.
