@@ -181,7 +181,7 @@ func build(b *boot, s *settings, loaded *config.Config, loggers *Loggers, endLog
 	if s.webServer().holds {
 		opts = append(opts, fx.Invoke(func(w *WebServer) { app.web = w }))
 	}
-	opts = append(opts, fx.Invoke(startRegistrar(s), startReloader),
+	opts = append(opts, fx.Invoke(startLast(s)),
 		fx.Populate(&app.registrar, &app.logger, &app.reloader))
 	app.fx = fx.New(opts...)
 	if err := app.fx.Err(); err != nil {

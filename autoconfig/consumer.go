@@ -2,6 +2,8 @@ package autoconfig
 
 import (
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
@@ -18,6 +20,7 @@ func discoveryModule(s *settings) fx.Option {
 		discovery.Module,
 		named(loggerDiscovery),
 		fx.Invoke(func(r prometheus.Registerer, i *inside) error { return r.Register(localInfo{i.local}) }),
+		fx.Invoke(s.checkSourceOrder),
 		fx.Provide(
 			s.discoveryOptions,
 			fx.Annotate(s.simpleSource, fx.As(new(discovery.Source)), fx.ResultTags(`group:"discovery.sources"`)),
@@ -51,6 +54,30 @@ func (s *settings) discoveryOptions() (discovery.Options, error) {
 		Disk:             disk,
 		Heartbeat:        discovery.Heartbeat{Enabled: d.HeartBeat.Enabled, Delay: d.WatchDelay},
 	}, err
+}
+
+type sourceOrderParams struct {
+	fx.In
+
+	Sources []discovery.Source `group:"discovery.sources"`
+	Logger  *slog.Logger
+}
+
+// checkSourceOrder warns of a name in cloud.discovery.client.order that no source
+// has: which there are beside the two of the framework is known in the graph alone.
+func (s *settings) checkSourceOrder(p sourceOrderParams) {
+	known := []string{nacosSource, simpleSource}
+	for _, source := range p.Sources {
+		known = append(known, source.Name())
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	for _, name := range s.discovery.Client.Order {
+		if !slices.Contains(known, name) {
+			p.Logger.Warn("there is no such source, its place in the order has no effect", slog.String("key", "cloud.discovery.client.order"),
+				slog.String("source", name), slog.String("there-are", strings.Join(known, ", ")))
+		}
+	}
 }
 
 // disk says where lists are kept in files. Without a reason there are none.

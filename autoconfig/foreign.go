@@ -25,7 +25,8 @@ func aliasKeys() map[string]config.Alias {
 
 // foreignKeys are keys of Spring, its Alibaba parts, Ribbon and Eureka that
 // documents bring along, that have no effect here, and that something else is
-// there for, or nothing. Others are unknown like any other.
+// there for, or nothing. Others are unknown like any other. [config.Sources] says
+// what "spring." and "*" mean.
 func foreignKeys() map[string]string {
 	return map[string]string{
 		"main.web-application-type":                             "server.port: -1 is none",
@@ -40,7 +41,21 @@ func foreignKeys() map[string]string {
 		"cloud.discovery.reactive.enabled":                      "cloud.discovery.enabled",
 		"cloud.nacos.discovery.naming-client-beat-thread-count": "",
 		"cloud.nacos.discovery.naming-polling-thread-count":     "",
-		"ribbon": "cloud.loadbalancer",
-		"eureka": "cloud.nacos",
+		"cloud.nacos.config":                                    "",
+		"management.endpoints.access":                           "management.endpoints.exposure",
+		"management.endpoints.enabled-by-default":               "management.endpoints.exposure",
+		"server.ssl.enabled":                                    "server.ssl.certificate",
+		"server.ssl.key-store":                                  "server.ssl.certificate",
+		"server.ssl.key-store-password":                         "server.ssl.certificate-private-key",
+		"logging.level.*":                                       "logging.levels",
+		"spring.profiles":                                       "ROLLCALL_CONFIG for another file, environment variables for single keys",
+		"spring.config":                                         "ROLLCALL_CONFIG",
+		"spring.application.json":                               "an environment variable for each key",
+		"nacos.discovery":                                       "cloud.nacos.discovery",
+		"ribbon":                                                "cloud.loadbalancer",
+		"*.ribbon":                                              "cloud.loadbalancer.clients",
+		"eureka":                                                "cloud.nacos",
+		"feign":                                                 "",
+		"hystrix":                                               "",
 	}
 }

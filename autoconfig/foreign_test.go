@@ -28,13 +28,23 @@ func TestForeignKeys_OfSpringAreNamedWithOurs(t *testing.T) {
 	_, loaded := readSettings(t, quiet+`
 spring:
   main.web-application-type: none
+  profiles.active: dev
   cloud:
     loadbalancer: { cache: { enabled: false } }
     discovery.client.simple.order: 1
 ribbon.ReadTimeout: 5000
+user-service: { ribbon: { NFLoadBalancerRuleClassName: x } }
+profiles.mine: 1
+logging.level: { root: info, com.example.shop: debug }
+server.ssl: { enabled: false, key-store: x }
 `)
 	require.Equal(t, map[any]any{
 		"main.web-application-type":           "server.port: -1 is none",
+		"profiles.active":                     "ROLLCALL_CONFIG for another file, environment variables for single keys",
+		"user-service.ribbon":                 "cloud.loadbalancer.clients",
+		"logging.level.com.example.shop":      "logging.levels",
+		"server.ssl.enabled":                  "server.ssl.certificate",
+		"server.ssl.key-store":                "server.ssl.certificate",
 		"cloud.loadbalancer.cache":            nil,
 		"cloud.discovery.client.simple.order": "cloud.discovery.client.order",
 		"ribbon.ReadTimeout":                  "cloud.loadbalancer",

@@ -79,7 +79,7 @@ func constructParts(s *settings) func(parts) error {
 		}
 		p.Registrar.registration = p.Registration
 		Subscribe(p.Bus, func(ctx context.Context, e registry.WebServerStarted) error {
-			return s.explainFailFast(p.Registration.OnWebServerStarted(ctx, e))
+			return s.explainFailFast(ctx, p.Registration.OnWebServerStarted(ctx, e))
 		})
 		return nil
 	}

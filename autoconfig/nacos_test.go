@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/rollcall-go/rollcall/discovery"
 	"github.com/rollcall-go/rollcall/internal/testutil"
 	"github.com/rollcall-go/rollcall/loadbalance"
 )
@@ -82,6 +83,31 @@ func TestSimpleInstances_AreAskedInTheOrderConfigured(t *testing.T) {
 		}
 	}
 }
+
+// A name in the order that no source has would have no effect in silence.
+func TestSourceOrder_ANameThatNoSourceHasIsToldOf(t *testing.T) {
+	own := fx.Provide(fx.Annotate(func() discovery.Source { return namedSource{} }, fx.ResultTags(`group:"discovery.sources"`)))
+	for order, told := range map[string]string{
+		"own,simple,nacos,static": "",
+		"nacso,own":               "source=nacso there-are=\"nacos, own, simple, static\"",
+	} {
+		logger, log := logTo()
+		assembled(t, ConfigYAML(quiet), own, logger, Property("cloud.nacos.discovery.enabled", false),
+			Property("cloud.discovery.client.order", order))
+		if told == "" {
+			require.NotContains(t, log.String(), "no such source")
+			continue
+		}
+		require.Contains(t, log.String(), "there is no such source, its place in the order has no effect")
+		require.Contains(t, log.String(), told)
+	}
+}
+
+// namedSource has a name and nothing else.
+type namedSource struct{ discovery.Source }
+
+func (namedSource) Name() string { return "own" }
+func (namedSource) Close() error { return nil }
 
 func TestNacosProperties_TheInnerBlockWins(t *testing.T) {
 	p := DefaultNacosProperties()

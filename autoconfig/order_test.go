@@ -207,6 +207,21 @@ func TestAR9_AStartThatIsCancelledStopsWhatHadStarted(t *testing.T) {
 	})
 }
 
+// A signal that arrives once the application is registered is one to stop it, with
+// the drain that belongs to a stop.
+func TestStart_IsNotUndoneOnceRegistered(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	app := assembled(t, ConfigYAML(quiet), Backend(newFakeRegistry()), fx.Invoke(func(bus *EventBus) {
+		Subscribe(bus, func(context.Context, registry.InstanceRegistered) error {
+			cancel()
+			return nil
+		})
+	}))
+	require.NoError(t, app.Start(ctx))
+	require.Equal(t, registry.StateRegistered, app.registrar.registration.State())
+	stop(t, app)
+}
+
 func TestAR9_AHookThatIgnoresItsContextIsNotWaitedForForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener, _ := inMemory(t)
@@ -278,6 +293,17 @@ func TestCase06_ARegistryThatIsNotUpYet(t *testing.T) {
 		app := assembled(t, ConfigYAML(quiet), Backend(newFakeRegistry()), fx.Supply(
 			fx.Annotate(hook, fx.As(new(registry.LifecycleHook)), fx.ResultTags(`group:"registration.lifecycle"`))))
 		require.EqualError(t, app.Start(t.Context()), "hook warm-up before registering: cold")
+	})
+	t.Run("a start that is called off is not the registry either", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := newFakeRegistry()
+		r.failWith(func() error {
+			cancel()
+			return errors.New("called off")
+		})
+		err := assembled(t, ConfigYAML(quiet), Backend(r)).Start(ctx)
+		require.ErrorContains(t, err, "called off")
+		require.NotContains(t, err.Error(), "fail-fast")
 	})
 	t.Run("in the background", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

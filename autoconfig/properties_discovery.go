@@ -76,12 +76,15 @@ type SimpleInstance struct {
 // the source itself says static.
 const simpleSource = "simple"
 
+// nacosSource is the name of the registry among the sources.
+const nacosSource = "nacos"
+
 // DefaultDiscoveryProperties returns the defaults of the block cloud.discovery.
 func DefaultDiscoveryProperties() DiscoveryProperties {
 	return DiscoveryProperties{Enabled: true, Client: DiscoveryClientProperties{
 		CompositeIndicator: Switch{true},
 		HealthIndicator:    DiscoveryIndicatorProperties{UseServicesQuery: true},
-		Order:              []string{"nacos", simpleSource},
+		Order:              []string{nacosSource, simpleSource},
 		Merge:              discovery.MergeFirstNonEmpty,
 	}}
 }

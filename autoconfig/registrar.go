@@ -72,20 +72,37 @@ func (r *registrar) health() (h Health, ok bool) {
 var errNoRegistration = errors.New("cloud.service-registry.auto-registration.fail-fast: there is no registry to register with; " +
 	"switch registering on, give a registry (autoconfig.Backend), or set fail-fast to false")
 
-// startRegistrar is the last of the invokes at the root.
-func startRegistrar(s *settings) func(fx.Lifecycle, *registrar) {
-	return func(lc fx.Lifecycle, r *registrar) {
-		lc.Append(fx.Hook{OnStop: r.stop, OnStart: func(ctx context.Context) error {
-			return s.explainFailFast(r.start(ctx))
-		}})
+// startLast is the last of the invokes at the root: the hook that registers, and
+// then has the configuration read again when it changes. They are one hook, since
+// nothing may fail once the application is registered: a signal at that moment
+// would undo the start, without the drain that a stop begins with.
+func startLast(s *settings) func(fx.Lifecycle, *registrar, reloaderParams) {
+	return func(lc fx.Lifecycle, r *registrar, p reloaderParams) {
+		reloads := newReloads(p)
+		lc.Append(fx.Hook{
+			OnStart: func(ctx context.Context) error {
+				if err := s.explainFailFast(ctx, r.start(ctx)); err != nil {
+					return err
+				}
+				reloads.start()
+				return nil
+			},
+			OnStop: func(ctx context.Context) error {
+				reloads.stop()
+				return r.stop(ctx)
+			},
+		})
 	}
 }
 
 // explainFailFast says what to change where a registration ended the start.
-func (s *settings) explainFailFast(err error) error {
+func (s *settings) explainFailFast(ctx context.Context, err error) error {
 	own := (*registry.CodeError)(nil)
 	if err == nil || !s.nacos.Discovery.FailFast || errors.Is(err, registry.ErrInvalidRegistration) || errors.As(err, &own) {
 		return err // a registry that is away is not the reason
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return err // nor is it when the start was called off, such as by a signal
 	}
 	return fmt.Errorf("%w\ncloud.nacos.discovery.fail-fast is true: set it to false to start without the registry and register later", err)
 }

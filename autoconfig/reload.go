@@ -1,10 +1,12 @@
 package autoconfig
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -35,7 +37,7 @@ type reloader struct {
 
 	mu      sync.Mutex
 	name    string // of the document
-	content []byte // of the document at the start
+	content []byte // of the document when it was read last
 	current []config.Effective
 	waiting map[string]config.Effective
 }
@@ -83,9 +85,15 @@ func (r *reloader) reload(ctx context.Context, why string) error {
 	defer cancel()
 	defer context.AfterFunc(r.life, cancel)()
 	logger := r.parts.logger
+	r.look()
 	again := r.boot.again()
 	next, loaded, err := again.read()
-	if err == nil {
+	switch {
+	case err != nil:
+	case r.name != "" && loaded.File == "":
+		// It was found by a search, which is content with nothing.
+		err = fmt.Errorf("read the configuration: %s is gone", r.name)
+	default:
 		err = loaded.Err()
 	}
 	if err != nil {
@@ -112,6 +120,26 @@ func (r *reloader) reload(ctx context.Context, why string) error {
 	r.settle(effective, changed, applied)
 	r.report(why, changed, applied)
 	return errors.Join(errs...)
+}
+
+// look notes the content of the file that is about to be read.
+func (r *reloader) look() {
+	if !r.watchable() {
+		return
+	}
+	content, err := os.ReadFile(r.name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.content = content
+	}
+}
+
+// seen reports whether this content of the file was read, or was found bad.
+func (r *reloader) seen(content []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return bytes.Equal(content, r.content)
 }
 
 // changed returns the keys whose value is not the one in effect, in the order of

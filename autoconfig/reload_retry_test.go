@@ -26,8 +26,15 @@ func watchOf(t *testing.T, outcome func(n int64) error) (write func(text string)
 	}
 	write("as it was")
 	reloads = new(atomic.Int64)
+	last := "as it was"
 	w := &fileWatch{
-		file: file, content: []byte("as it was"), retry: time.Millisecond, logger: slog.New(slog.DiscardHandler),
+		file: file, retry: time.Millisecond,
+		seen: func(content []byte) bool {
+			before := last
+			last = string(content)
+			return last == before
+		},
+		logger: slog.New(slog.DiscardHandler),
 		reload: func(context.Context, string) error { return outcome(reloads.Add(1)) },
 	}
 	w.start()

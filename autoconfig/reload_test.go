@@ -245,6 +245,29 @@ func TestReload_WhenALinkIsReplaced(t *testing.T) {
 	require.Eventually(t, func() bool { return fake.registered().Weight == 2 }, 20*time.Second, 10*time.Millisecond)
 }
 
+// Whoever writes the file and sends SIGHUP is told once what came of it.
+func TestReload_WhatWasReadOnRequestIsNoChange(t *testing.T) {
+	r := reloadWith(t, "", Property("application.reload-on-change", true))
+	for _, text := range []string{"server.shutdown-timeout: 5s\n", "cloud: ["} {
+		err := r.reload(text)
+		require.Equal(t, text == "cloud: [", err != nil)
+		content, err := os.ReadFile(r.file)
+		require.NoError(t, err)
+		require.True(t, r.reloader.seen(content), "the watch does not have it read again")
+	}
+	require.False(t, r.reloader.seen([]byte("else")))
+}
+
+// A file that was found by a search and is gone does not make everything a default.
+func TestReload_AFileThatIsGone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("application.yml", []byte(quiet+"application.reload-on-change: false\n"), 0o600))
+	app := start(t, Default("application.name", "orders"), Backend(newFakeRegistry()))
+	require.NoError(t, app.Reload(t.Context()))
+	require.NoError(t, os.Remove("application.yml"))
+	require.EqualError(t, app.Reload(t.Context()), "read the configuration: application.yml is gone")
+}
+
 func TestReload_BySIGHUP(t *testing.T) {
 	s := tell(t, "reload")
 	s.signalWhen(t, "registered", syscall.SIGHUP)

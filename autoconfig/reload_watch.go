@@ -1,7 +1,6 @@
 package autoconfig
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -31,7 +30,6 @@ const (
 type reloaderParams struct {
 	fx.In
 
-	Lifecycle   fx.Lifecycle
 	Reloader    *reloader
 	Application ApplicationProperties
 	Inside      *inside
@@ -39,30 +37,34 @@ type reloaderParams struct {
 	Logger      *slog.Logger
 }
 
-// startReloader has the reloader ready once the application has started, and
-// watch the file.
-func startReloader(p reloaderParams) {
+// reloads is the time in which the configuration may be read again.
+type reloads struct {
+	reloaderParams
+	watch *fileWatch
+}
+
+func newReloads(p reloaderParams) *reloads {
 	r := p.Reloader
-	w := &fileWatch{reload: r.reload, file: r.file(), content: r.content, retry: firstRetry, logger: p.Logger}
-	p.Lifecycle.Append(fx.Hook{
-		OnStart: func(context.Context) error {
-			r.turn.Lock()
-			r.parts = &reloadParts{p.Inside, p.Offer, p.Logger}
-			r.turn.Unlock()
-			if p.Application.ReloadOnChange && r.watchable() {
-				w.start()
-			}
-			return nil
-		},
-		OnStop: func(context.Context) error {
-			r.end() // cuts a reload in progress short, which is waited for
-			w.stop()
-			r.turn.Lock()
-			defer r.turn.Unlock()
-			r.parts = nil
-			return nil
-		},
-	})
+	return &reloads{p, &fileWatch{reload: r.reload, file: r.file(), seen: r.seen, retry: firstRetry, logger: p.Logger}}
+}
+
+// start has the reloader ready, and watch the file.
+func (r *reloads) start() {
+	r.Reloader.turn.Lock()
+	r.Reloader.parts = &reloadParts{r.Inside, r.Offer, r.Logger}
+	r.Reloader.turn.Unlock()
+	if r.Application.ReloadOnChange && r.Reloader.watchable() {
+		r.watch.start()
+	}
+}
+
+// stop ends a reload in progress and waits for it.
+func (r *reloads) stop() {
+	r.Reloader.end()
+	r.watch.stop()
+	r.Reloader.turn.Lock()
+	defer r.Reloader.turn.Unlock()
+	r.Reloader.parts = nil
 }
 
 // watchable reports whether the document is a file.
@@ -74,8 +76,9 @@ func (r *reloader) watchable() bool { return r.name != "" && r.boot.sources.Text
 type fileWatch struct {
 	reload func(ctx context.Context, why string) error
 	file   string
-	// content is what was read of the file last.
-	content []byte
+	// seen reports whether a content of the file has been looked at, by whatever had
+	// it read.
+	seen func(content []byte) bool
 	// retry is the first pause before a change is tried again.
 	retry  time.Duration
 	logger *slog.Logger
@@ -138,10 +141,10 @@ func (w *fileWatch) run(ctx context.Context, file string) {
 			settled.Reset(settleTime) // something may have been missed
 		case <-settled.C:
 			now, err := os.ReadFile(file)
-			if err != nil || bytes.Equal(now, w.content) {
+			if err != nil || w.seen(now) {
 				continue // between two steps of a replacement, or another file
 			}
-			w.content, pause = now, w.retry
+			pause = w.retry
 			try("the file changed")
 		case <-retry.C:
 			try("the last attempt failed")

@@ -96,10 +96,10 @@ func (c *Client) checkFailover() {
 	} else {
 		f.files = nil
 	}
-	if was := f.on.Swap(on); was != on {
-		f.logger.Warn("the failover switch was turned", slog.Bool("on", on), slog.Int("services", len(f.files)))
-	}
 	lists := f.inForce()
+	if was := f.on.Swap(on); was != on {
+		f.logger.Warn("the failover switch was turned", slog.Bool("on", on), slog.Int("services", len(lists)))
+	}
 	c.mu.Lock()
 	f.lists = lists
 	entries := *c.entries.Load()

@@ -210,6 +210,7 @@ func TestFailover_TheFirstFileOfAServiceCounts(t *testing.T) {
 			require.Equal(t, []string{"192.0.2.8"}, addresses(snapshot(t, c)))
 		}
 		require.Len(t, e.all(), 1)
+		require.Contains(t, log.String(), "on=true services=1", "lists that are in force, not files")
 		const warning = "two failover lists are for one service"
 		require.Equal(t, 2, strings.Count(log.String(), warning), "one line for each that is ignored")
 		require.Contains(t, log.String(), "file=a.json ignored=b.json")

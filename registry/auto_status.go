@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"log/slog"
 )
 
 // SetStatus declares the status at run time: DOWN keeps the registration and
@@ -18,6 +19,11 @@ func (a *AutoServiceRegistration) SetStatus(ctx context.Context, status Status) 
 	if err != nil {
 		return err
 	}
+	attrs := []any{slog.String("status", string(status))}
+	if r.Service.Name != "" { // else what it is declared for is not known yet
+		attrs = append(attrs, registrationAttr(r))
+	}
+	a.logger.InfoContext(ctx, "status declared", attrs...)
 	a.announce(ctx, StatusChanged{Registration: r, Status: status})
 	return nil
 }

@@ -1,8 +1,10 @@
 package registry_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,7 +17,11 @@ import (
 
 func TestInitialStatusDownRegistersDisabled(t *testing.T) {
 	f := newFakeRegistry()
-	auto := started(t, f, func(p *autoParams) { p.Options.InitialStatus = registry.StatusDown })
+	var log bytes.Buffer
+	auto := started(t, f, func(p *autoParams) {
+		p.Options.InitialStatus = registry.StatusDown
+		p.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	})
 	require.False(t, f.only(t).Enabled)
 	requireStatus(t, auto, registry.StatusDown)
 
@@ -23,6 +29,7 @@ func TestInitialStatusDownRegistersDisabled(t *testing.T) {
 	require.True(t, f.only(t).Enabled)
 	require.True(t, auto.Registration().Enabled)
 	requireStatus(t, auto, registry.StatusUp)
+	require.Contains(t, log.String(), `msg="status declared" status=UP registration.service=public/`)
 	require.NoError(t, auto.Stop(t.Context()))
 }
 

@@ -37,7 +37,8 @@ func newIdentity(p Properties, web autoconfig.ServerProperties, logger *slog.Log
 		return nil, fmt.Errorf("nacos.inetutils.ip-address: %w", err)
 	}
 	if choice.Warning != "" {
-		logger.Warn("this server's address may not be the one others reach it at", "address", choice.IP, "reason", choice.Warning)
+		logger.Warn("this server's address may not be the one others reach it at", "address", choice.IP, "reason", choice.Warning,
+			"use", "nacos.inetutils.ip-address")
 	}
 	id.ip = choice.IP
 	return id, nil

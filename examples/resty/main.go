@@ -26,6 +26,10 @@ import (
 func main() {
 	registry := flag.String("registry", "127.0.0.1:8848", "host:port of the registry")
 	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "resty: the URL to get is missing, such as http://greeter/hello")
+		os.Exit(2)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if err := run(ctx, *registry, flag.Arg(0), os.Stdout); err != nil {

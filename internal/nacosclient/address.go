@@ -103,7 +103,11 @@ func parseServer(entry, scheme, contextPath string) (endpoint, error) {
 		return endpoint{}, errLogin
 	}
 	if !strings.Contains(text, "://") {
-		host, err := parseHostPort(strings.TrimSuffix(text, "/"), DefaultPort)
+		text = strings.TrimSuffix(text, "/")
+		if strings.Contains(text, "/") {
+			return endpoint{}, errors.New("a context path needs http:// or https:// in front of the address")
+		}
+		host, err := parseHostPort(text, DefaultPort)
 		if err != nil {
 			return endpoint{}, err
 		}

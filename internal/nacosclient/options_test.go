@@ -74,6 +74,8 @@ func TestCR17_BadEntriesAreNamed(t *testing.T) {
 		})
 	}
 	require.ErrorContains(t, nacosclient.Options{}.Validate(), "no server")
+	require.ErrorContains(t, nacosclient.Options{Servers: []string{"nacos:8848/nacos"}}.Validate(),
+		"a context path needs http:// or https:// in front of the address")
 }
 
 func TestCR17_ALoginIsRefusedAndNotPrinted(t *testing.T) {

@@ -85,6 +85,7 @@ func TestBR2_OneLineSaysWhy(t *testing.T) {
 		require.Contains(t, debug, part)
 	}
 	require.Contains(t, lines(slog.LevelInfo, fake{})[0], "level=WARN")
+	require.Contains(t, lines(slog.LevelInfo, fake{})[0], "use=cloud.nacos.discovery.ip", "what to do")
 }
 
 func TestValidateAcceptsDefaults(t *testing.T) {

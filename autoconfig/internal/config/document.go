@@ -21,6 +21,7 @@ type document struct {
 	moved   []stray // keys of another program
 	aliased []stray // those that are read as one of ours
 	spring  string  // where the spring: prefix was found
+	inside  bool    // of what has that prefix
 	errs    []Problem
 	visited int // nodes, aliases followed
 }
@@ -43,16 +44,18 @@ func parseDocument(name string, text []byte, s *schema) (*document, error) {
 	}
 	for _, p := range d.pairs(root, 0) {
 		if uniform(p.key) == "spring" && p.node.Kind == yaml.MappingNode {
-			d.spring = d.at(p.node)
+			d.spring, d.inside = d.at(p.node), true
 			for _, below := range d.pairs(p.node, 1) {
 				d.walk(below.key, below.node, 1)
 			}
+			d.inside = false
 			continue
 		}
-		if rest, ok := strings.CutPrefix(p.key, "spring."); ok {
-			d.spring, p.key = d.at(p.node), rest
+		rest, spring := strings.CutPrefix(p.key, springPrefix)
+		if d.inside = spring; spring {
+			d.spring = d.at(p.node)
 		}
-		d.walk(p.key, p.node, 0)
+		d.walk(rest, p.node, 0)
 	}
 	return d, nil
 }
@@ -166,9 +169,7 @@ func (d *document) walk(path string, n *yaml.Node, depth int) {
 	found, rest := d.schema.find(path)
 	switch {
 	case found == nil:
-		if d.schema.owned(path) || d.schema.nearMiss(path, n) {
-			d.unknown = append(d.unknown, stray{key: path, origin: d.at(n)})
-		}
+		d.stray(path, n, depth)
 		d.keep(path, n, depth)
 	case found.moved:
 		d.moved = append(d.moved, stray{path, d.at(n), found.use})
@@ -182,12 +183,44 @@ func (d *document) walk(path string, n *yaml.Node, depth int) {
 			d.walk(path+"."+p.key, p.node, depth+1)
 		}
 	case found.foreign:
-		if found.owned {
+		if found.owned || d.inside {
 			d.unknown = append(d.unknown, stray{key: path, origin: d.at(n)})
 		}
 		d.keep(path, n, depth)
 	case n.Tag != "!!null":
 		d.errs = append(d.errs, Problem{Key: found.key, Value: withoutSecrets(n.Value), Origin: d.at(n), Reason: "is a value where a block of keys is expected"})
+	}
+}
+
+// stray notes a path that nothing reads. What stands below spring: is Spring's;
+// anything else that is not below a block of ours is the user's own, and only what
+// another program puts there is noted.
+func (d *document) stray(path string, n *yaml.Node, depth int) {
+	if use, ok := d.schema.elsewhere(path, d.inside); ok {
+		d.moved = append(d.moved, stray{path, d.at(n), use})
+		return
+	}
+	if d.inside || d.schema.owned(path) || d.schema.nearMiss(path, n) {
+		d.unknown = append(d.unknown, stray{key: path, origin: d.at(n)})
+		return
+	}
+	if _, below, flat := strings.Cut(path, "."); flat {
+		d.strayBelowName(path, below, n)
+		return
+	}
+	if n.Kind == yaml.MappingNode {
+		for _, p := range d.pairs(n, depth) {
+			d.strayBelowName(path+"."+p.key, p.key, p.node)
+		}
+	}
+}
+
+// strayBelowName notes what another program puts below a name of the user's own,
+// such as that of a service.
+func (d *document) strayBelowName(path, below string, n *yaml.Node) {
+	name, _, _ := strings.Cut(below, ".")
+	if use, ok := d.schema.perName[uniform(name)]; ok {
+		d.moved = append(d.moved, stray{path, d.at(n), use})
 	}
 }
 

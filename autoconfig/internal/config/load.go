@@ -36,7 +36,8 @@ type Sources struct {
 	Computed map[string]Compute
 	// Foreign are keys and blocks of programs that documents are taken over from,
 	// each with our key for the same thing, "" when there is none. They get a
-	// warning wherever they stand.
+	// warning wherever they stand. "a.b.*" is what nothing reads below a.b, "*.a" the
+	// block a below a name of the user's own, and "spring.a" is a below spring: alone.
 	Foreign map[string]string
 	// Aliases are keys of other programs that mean the same as one of ours, which
 	// they are read as.
@@ -141,19 +142,19 @@ func Load(s Sources, blocks ...Block) (*Config, error) {
 			return nil, err
 		}
 	}
-	name, text, ignored, err := readSource(s)
+	src, err := readSource(s)
 	if err != nil {
 		return nil, err
 	}
-	c.File, c.Content = name, text
-	if c.doc, err = parseDocument(name, text, c.schema); err != nil {
+	c.File, c.Content = src.name, src.text
+	if c.doc, err = parseDocument(src.name, src.text, c.schema); err != nil {
 		return nil, err
 	}
 	c.problems = c.doc.errs
 	if err := c.layer(s); err != nil {
 		return nil, err
 	}
-	c.note(s.Text != "", ignored)
+	c.note(s.Text != "", src)
 	c.decode()
 	for _, b := range blocks {
 		c.validate(b, s.Validate[b.Prefix])
@@ -192,7 +193,7 @@ type builtIn struct{ field reflect.Value }
 // set stores a setting from code with the given setter of viper.
 func (c *Config) set(s Setting, origin string, store func(string, any)) {
 	v := valueOf(s.Value, origin)
-	key := strings.TrimPrefix(s.Key, "spring.")
+	key := strings.TrimPrefix(s.Key, springPrefix)
 	found, rest := c.schema.find(key)
 	switch {
 	case found != nil && found.leaf != nil && rest == "":
@@ -220,7 +221,9 @@ func (c *Config) set(s Setting, origin string, store func(string, any)) {
 		c.doc.moved = append(c.doc.moved, stray{s.Key, origin, found.use})
 	default:
 		c.doc.other[uniformPath(key)] = v
-		if c.schema.owned(key) {
+		if use, ok := c.schema.elsewhere(key, false); ok {
+			c.doc.moved = append(c.doc.moved, stray{s.Key, origin, use})
+		} else if c.schema.owned(key) {
 			c.doc.unknown = append(c.doc.unknown, stray{key: s.Key, origin: origin})
 		}
 	}
@@ -283,7 +286,7 @@ func (c *Config) decode() {
 func (c *Config) expander(key string) *expander {
 	return &expander{
 		fold: func(name string) string {
-			name = strings.TrimPrefix(name, "spring.")
+			name = strings.TrimPrefix(name, springPrefix)
 			if n, rest := c.schema.find(name); n != nil && n.leaf != nil && rest == "" {
 				return n.leaf.key
 			}
@@ -291,7 +294,7 @@ func (c *Config) expander(key string) *expander {
 		},
 		open: []string{key},
 		lookup: func(name string) (string, bool, error) {
-			name = strings.TrimPrefix(name, "spring.") // as in the document
+			name = strings.TrimPrefix(name, springPrefix) // as in the document
 			if n, rest := c.schema.find(name); n != nil && n.leaf != nil {
 				v, _ := c.raw(n.leaf)
 				return scalarText(v, name, rest)

@@ -26,6 +26,9 @@ func uniformPath(key string) string {
 	return strings.Join(segments, ".")
 }
 
+// springPrefix stands before the keys of Spring itself and of what belongs to it.
+const springPrefix = "spring."
+
 // springEnv stands before the environment variables of an application of Spring,
 // as "spring." does before its keys; both are read as if it were not there.
 const springEnv = "SPRING_"

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -43,6 +44,110 @@ func TestLoad_VariablesThatAreNearlyOnesOfAKeyAreNotes(t *testing.T) {
 		"environment variable is that of no key, it has no effect [name APP_DEMO_NESTED_IPTYPE nearest APP_DEMO_NESTED_IP_TYPE]",
 		"environment variable is that of no key, it has no effect [name APP_DEMO_PROT nearest APP_DEMO_PORT]",
 	}, notes(c))
+}
+
+func TestLoad_VariablesOfEntriesAndOfSpringAreNotes(t *testing.T) {
+	t.Setenv("APP_DEMO_METADATA_ZONE", "a")
+	t.Setenv("SPRING_APP_DEMO_METADATA_ZONE", "a")
+	t.Setenv("APP_DEMO_METADATAZONE", "a") // somebody else's
+	t.Setenv("APP_DEMO_NAME_WEB", "debug")
+	t.Setenv("SPRING_PROFILES_ACTIVE", "prod")
+	t.Setenv("PROFILES_ACTIVE", "prod") // somebody else's
+	t.Setenv("OLD_LONGNAME", "x")       // a slip in the name it has there
+	_, c := load(t, Sources{
+		Text:    "{}",
+		Aliases: map[string]Alias{"old.long-name": {Key: "app.demo.name"}},
+		Foreign: map[string]string{"app.demo.name.*": "app.demo.metadata", "spring.profiles": "ROLLCALL_CONFIG"},
+	})
+	require.NoError(t, c.Err())
+	require.Equal(t, []string{
+		"configuration read [from ConfigYAML]",
+		"environment variable is that of no key, it has no effect [name APP_DEMO_METADATA_ZONE use APP_DEMO_METADATA, which is the whole map as JSON]",
+		"environment variable is that of no key, it has no effect [name APP_DEMO_NAME_WEB use APP_DEMO_METADATA, which is the whole map as JSON]",
+		"environment variable is that of no key, it has no effect [name OLD_LONGNAME nearest OLD_LONG_NAME]",
+		"environment variable is that of no key, it has no effect [name SPRING_APP_DEMO_METADATA_ZONE use APP_DEMO_METADATA, which is the whole map as JSON]",
+		"environment variable is that of no key, it has no effect [name SPRING_PROFILES_ACTIVE use ROLLCALL_CONFIG]",
+	}, notes(c))
+}
+
+// What stands below spring: is Spring's, so that nothing there is without an effect
+// in silence, whatever a user's own keys are called.
+func TestLoad_KeysBelowSpringThatNothingReadsAreNotes(t *testing.T) {
+	_, c := load(t, Sources{
+		Text: `
+profiles: { mine: 1 }
+config: mine
+main: mine
+spring:
+  profiles: { active: dev }
+  datasource: { url: x, password: y }
+  main: { banner-mode: off, kind: none }
+  app: { demo: { name: x } }
+spring.jackson.date-format: x
+spring.profiles.include: y
+`,
+		Foreign: map[string]string{"spring.profiles": "ROLLCALL_CONFIG", "main.kind": "app.demo.port"},
+	})
+	require.NoError(t, c.Err())
+	require.Equal(t, []string{
+		"configuration read [from ConfigYAML]",
+		"keys below spring: are read as if the prefix were not there [at ConfigYAML:11]",
+		"configuration key of another program, it has no effect [key profiles at ConfigYAML:6 use ROLLCALL_CONFIG]",
+		"configuration key of another program, it has no effect [key main.kind at ConfigYAML:8 use app.demo.port]",
+		"configuration key of another program, it has no effect [key profiles.include at ConfigYAML:11 use ROLLCALL_CONFIG]",
+		"unknown configuration key, it has no effect [key datasource at ConfigYAML:7]",
+		"unknown configuration key, it has no effect [key main.banner-mode at ConfigYAML:8]",
+		"unknown configuration key, it has no effect [key jackson.date-format at ConfigYAML:10]",
+	}, notes(c))
+}
+
+// A block of another program is named below a user's own name as well, and so is
+// what stands below a key of ours that it has as a block.
+func TestLoad_KeysOfAnotherProgramBelowNames(t *testing.T) {
+	d, c := load(t, Sources{
+		Text: `
+user-service: { ribbon: { ReadTimeout: 1 }, mine: 2 }
+order-service.ribbon.ReadTimeout: 1
+mine: { deep: { ribbon: 1 } }
+app.demo: { name: { root: warn, web: debug, com.example: info } }
+`,
+		Properties: []Setting{set("name.org", "x")},
+		Foreign:    map[string]string{"*.ribbon": "clients", "app.demo.name.*": "app.demo.metadata"},
+		Aliases:    map[string]Alias{"app.demo.name.root": {Key: "app.demo.name"}},
+	})
+	require.NoError(t, c.Err())
+	require.Equal(t, "warn", d.Name)
+	require.Equal(t, []string{
+		"configuration read [from ConfigYAML]",
+		"configuration key of another program, it is read as ours [key app.demo.name.root at ConfigYAML:5 as app.demo.name]",
+		"configuration key of another program, it has no effect [key user-service.ribbon at ConfigYAML:2 use clients]",
+		"configuration key of another program, it has no effect [key order-service.ribbon.ReadTimeout at ConfigYAML:3 use clients]",
+		"configuration key of another program, it has no effect [key app.demo.name.web at ConfigYAML:5 use app.demo.metadata]",
+		"configuration key of another program, it has no effect [key app.demo.name.com.example at ConfigYAML:5 use app.demo.metadata]",
+		"configuration key of another program, it has no effect [key app.demo.name.org at property use app.demo.metadata]",
+	}, notes(c))
+}
+
+func TestLoad_FilesOfSpringAreNotes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("config", 0o700))
+	for _, name := range []string{"bootstrap.yml", "application.properties", "config/bootstrap.yaml"} {
+		require.NoError(t, os.WriteFile(name, []byte("{"), 0o600))
+	}
+	_, c := load(t, Sources{})
+	require.NoError(t, c.Err())
+	require.Equal(t, []string{
+		"no configuration file, defaults and environment apply [searched application.yaml or application.yml in . and config]",
+		"configuration file of another program, it is not read [file bootstrap.yml use application.yaml]",
+		"configuration file of another program, it is not read [file application.properties use application.yaml]",
+		"configuration file of another program, it is not read [file config/bootstrap.yaml use application.yaml]",
+	}, notes(c))
+}
+
+// A name that happens to end a key somewhere else is no hint.
+func TestLoad_TheNearestNameIsInTheSameBlock(t *testing.T) {
+	require.Equal(t, "management.server.port", nearest("management.port", []string{"management.server.port", "server.port"}))
+	require.Empty(t, nearest("logging.file.name", []string{"application.name", "logging.level"}))
 }
 
 func TestLoad_SpringDocumentsAreReadAndSaidSo(t *testing.T) {

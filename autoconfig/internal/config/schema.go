@@ -20,6 +20,10 @@ const tagName = "mapstructure"
 type schema struct {
 	root   *node
 	leaves []*leaf // in the order of the blocks and their fields
+
+	// perName holds, by its name, a block of another program that stands below a
+	// name of the user's own, and what to use in its place.
+	perName map[string]string
 }
 
 // node is a name in the tree: a block of further names or, with a leaf, a key.
@@ -35,6 +39,7 @@ type node struct {
 	foreign bool   // only there for keys of other programs below
 	moved   bool   // a key or block of another program that has no effect here
 	use     string // what to use in its place, "" when there is nothing
+	others  string // what to use for names below that are unknown, "" when nothing is known
 }
 
 // leaf is a key that holds a value.
@@ -71,14 +76,27 @@ func (n *node) entry(path string) (name, key string) {
 
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 
-func newSchema() *schema { return &schema{root: &node{children: map[string]*node{}}} }
+func newSchema() *schema {
+	return &schema{root: &node{children: map[string]*node{}}, perName: map[string]string{}}
+}
 
 // own marks a prefix as ours: unknown names below are reported.
 func (s *schema) own(prefix string) { s.descend(prefix).owned = true }
 
 // addForeign names a key or block that users of another program bring along. One
 // that a block of the application reads is none. The blocks are added before.
+// With ".*" behind it is every name below that nothing reads, with "*." in front
+// what stands so below a name of the user's own, with "spring." in front what does
+// below that prefix alone.
 func (s *schema) addForeign(key, use string) {
+	if above, ok := strings.CutSuffix(key, ".*"); ok {
+		s.descend(above).others = use
+		return
+	}
+	if name, ok := strings.CutPrefix(key, "*."); ok {
+		s.perName[uniform(name)] = use
+		return
+	}
 	n, read := s.root, true
 	for name := range strings.SplitSeq(key, ".") {
 		_, known := n.children[uniform(name)]
@@ -240,6 +258,22 @@ func (s *schema) owned(path string) bool {
 		n = c
 	}
 	return n.owned
+}
+
+// elsewhere says what to use in the place of an unknown path that is a key of
+// another program all the same; ok is false when it is none.
+func (s *schema) elsewhere(path string, spring bool) (use string, ok bool) {
+	if n, _ := s.find(springPrefix + path); spring && n != nil && n.moved {
+		return n.use, true
+	}
+	n := s.root
+	for segment := range strings.SplitSeq(path, ".") {
+		if n = n.children[uniform(segment)]; n == nil {
+			break
+		}
+		use = n.others
+	}
+	return use, use != ""
 }
 
 // nearMiss reports whether a block at the top of the document is one of ours

@@ -106,7 +106,11 @@ func arguments(names ...string) cobra.PositionalArgs {
 // family is a command that only holds others.
 func family(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: knownCommand, RunE: func(cmd *cobra.Command, _ []string) error {
-		return usagef("which? %s", cmd.UseLine())
+		var names []string
+		for _, c := range cmd.Commands() {
+			names = append(names, c.Name())
+		}
+		return usagef("%s what? %s", cmd.Name(), strings.Join(names, ", "))
 	}}
 	cmd.AddCommand(commands...)
 	return cmd

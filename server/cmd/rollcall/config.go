@@ -48,6 +48,9 @@ func (c *cli) checkConfig(cmd *cobra.Command, f *serverFlags, strict bool) error
 		return err
 	}
 	v := verdict{Valid: err == nil, File: fileOf(read), Problems: []string{}, Warnings: append([]string{}, read.Warnings...)}
+	if misplaced := setOfServices(read); len(misplaced) > 0 {
+		v.Warnings = append(v.Warnings, "settings of services that use a registry, they have no effect here: "+strings.Join(misplaced, ", "))
+	}
 	if err != nil {
 		v.Problems = strings.Split(err.Error(), "\n")
 	}
@@ -73,6 +76,25 @@ func (c *cli) checkConfig(cmd *cobra.Command, f *serverFlags, strict bool) error
 		return silentError(exitFailed)
 	}
 	return nil
+}
+
+// setOfServices are the keys that were set and that a server, which uses no
+// registry, does not look at: those of a service's file that was taken for its own.
+func setOfServices(read *autoconfig.Configuration) []string {
+	var keys []string
+	for _, s := range read.Settings {
+		if strings.HasPrefix(s.Key, blockOfServices) && !isDefault(s) {
+			keys = append(keys, s.Key)
+		}
+	}
+	return keys
+}
+
+// blockOfServices begins the keys of services that use a registry.
+const blockOfServices = "cloud."
+
+func isDefault(s autoconfig.EffectiveSetting) bool {
+	return s.Origin == autoconfig.OriginDefault || s.Origin == "default of the application"
 }
 
 // fileOf names what was read.
@@ -141,13 +163,12 @@ type setting struct {
 func (c *cli) showConfig(read *autoconfig.Configuration, all, changed bool) error {
 	settings := []setting{}
 	for _, s := range read.Settings {
-		isDefault := s.Origin == autoconfig.OriginDefault || s.Origin == "default of the application"
-		foreign := strings.HasPrefix(s.Key, "cloud.") || strings.HasPrefix(s.Key, "application.")
-		if isDefault && (changed || foreign && !all) {
+		foreign := strings.HasPrefix(s.Key, blockOfServices) || strings.HasPrefix(s.Key, "application.")
+		if isDefault(s) && (changed || foreign && !all) {
 			continue
 		}
 		source := s.Origin
-		if isDefault {
+		if isDefault(s) {
 			source = autoconfig.OriginDefault
 		}
 		settings = append(settings, setting{s.Key, s.Value, source})

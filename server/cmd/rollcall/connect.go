@@ -32,7 +32,7 @@ func (o *connection) add(root *cobra.Command) {
 		"registry to ask: host:port or http(s)://host:port/path (ROLLCALL_SERVER; 127.0.0.1:8848)")
 	flags.StringVar(&o.username, "username", "", "user to log in as (ROLLCALL_USERNAME)")
 	flags.StringVar(&o.password, "password", "", "its password; others on this machine see a flag, so better ROLLCALL_PASSWORD")
-	flags.StringVar(&o.caFile, "ca-file", "", "PEM `file` with the certificates to trust for https (ROLLCALL_CA_FILE)")
+	flags.StringVar(&o.caFile, "ca-file", "", "PEM `file` with the certificates to trust; host:port then means https (ROLLCALL_CA_FILE)")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long one request may take")
 }
 
@@ -73,6 +73,9 @@ func (o *connection) options(prefix string) (nacosclient.Options, error) {
 	return opts, nil
 }
 
+// logIn stands before the error of a login.
+const logIn = "log in: "
+
 // connect returns a client of the registry that the flags name.
 func (c *cli) connect() (*adminclient.Client, error) {
 	opts, err := c.connection.options("ROLLCALL_")
@@ -92,7 +95,7 @@ func (c *cli) withClient(cmd *cobra.Command, f func(context.Context, *adminclien
 	defer stop()
 	err = f(ctx, client)
 	if loginErr := client.LoginError(); err != nil && loginErr != nil {
-		err = fmt.Errorf("log in: %w", adminclient.Explain(loginErr))
+		err = fmt.Errorf(logIn+"%w", adminclient.Explain(loginErr))
 	}
 	if closeErr := client.Close(); err == nil {
 		err = closeErr

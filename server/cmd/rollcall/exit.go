@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -61,7 +62,7 @@ func exitCode(err error, command string, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "rollcall: %v; stop whoever listens there or choose another port%s\n", err, portFlag(err))
 		return exitFailed
 	}
-	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(err.Error())+hint(err), "\n") {
 		fmt.Fprintf(stderr, "rollcall: %s\n", line)
 	}
 	switch {
@@ -75,6 +76,24 @@ func exitCode(err error, command string, stderr io.Writer) int {
 	}
 	return exitFailed
 }
+
+// hint says what to do about an error of a registry where a flag does it.
+func hint(err error) string {
+	var untrusted *tls.CertificateVerificationError
+	var noTLS tls.RecordHeaderError
+	switch {
+	case errors.As(err, &untrusted):
+		return "; --ca-file names the certificates to trust"
+	case errors.As(err, &noTLS):
+		return "; http:// in front of its address asks without TLS"
+	case errors.Is(err, adminclient.ErrRefused) && strings.HasSuffix(err.Error(), noUser) && !strings.HasPrefix(err.Error(), logIn):
+		return "; nobody was logged in, see --username"
+	}
+	return ""
+}
+
+// noUser is what registries answer to who has no credentials, or wrong ones.
+const noUser = "unknown user!"
 
 // portFlag names the flag for the port that is taken, where that has one.
 func portFlag(err error) string {

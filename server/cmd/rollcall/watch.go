@@ -68,8 +68,12 @@ func (c *cli) watch(ctx context.Context, client *adminclient.Client, k wire.Serv
 		return errors.Join(err, source.Close())
 	}
 	defer func() { _ = services.Close() }() // it only read
-	if _, err := services.Snapshot(ctx, serviceID(k)); err != nil {
+	first, err := services.Snapshot(ctx, serviceID(k))
+	if err != nil {
 		return adminclient.Explain(err)
+	}
+	if len(first.Instances) == 0 { // else nothing at all would be printed
+		fmt.Fprintf(c.err, "%s has no instance now\n", printable(k.String()))
 	}
 	w := &watcher{printer: c.printer(), now: time.Now, failed: make(chan error, 1)}
 	subscription, err := services.Subscribe(serviceID(k), w.see)
