@@ -100,7 +100,7 @@ func (r *reloader) reload(ctx context.Context, why string) error {
 		for line := range lines(err) {
 			logger.Error("configuration not reloaded, nothing was changed", slog.String("why", why), slog.String("problem", line))
 		}
-		return err
+		return unreadable{err}
 	}
 	for _, n := range loaded.Notes {
 		if n.Level >= slog.LevelWarn {
@@ -121,6 +121,11 @@ func (r *reloader) reload(ctx context.Context, why string) error {
 	r.report(why, changed, applied)
 	return errors.Join(errs...)
 }
+
+// unreadable is why a configuration was not read, or found bad.
+type unreadable struct{ error }
+
+func (e unreadable) Unwrap() error { return e.error }
 
 // look notes the content of the file that is about to be read.
 func (r *reloader) look() {

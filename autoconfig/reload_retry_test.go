@@ -58,9 +58,18 @@ func TestReload_AChangeDuringAnOutageIsMadeAfterIt(t *testing.T) {
 	require.Equal(t, int64(5), reloads.Load(), "what was made is not made again")
 }
 
+func TestReload_AFileThatIsNoYAMLIsNotTriedAgain(t *testing.T) {
+	r := reloadWith(t, "")
+	for _, text := range []string{"cloud: [", "server.port: x\n"} {
+		err := r.reload(text)
+		require.Error(t, err)
+		require.False(t, mayPass(err), "%v", err)
+	}
+}
+
 func TestReload_WhatStaysWrongIsNotTriedAgain(t *testing.T) {
 	for _, err := range []error{
-		&ConfigError{}, fmt.Errorf("reload: %w", registry.ErrInvalidRegistration), &registry.CodeError{What: "customizer", Err: errors.New("no")},
+		unreadable{errors.New("a.yaml: no YAML")}, fmt.Errorf("reload: %w", registry.ErrInvalidRegistration), &registry.CodeError{What: "customizer", Err: errors.New("no")},
 	} {
 		write, reloads := watchOf(t, func(int64) error { return err })
 		write("one")

@@ -156,7 +156,7 @@ func (w *fileWatch) run(ctx context.Context, file string) {
 // a registry that is away, and not with what is wrong in the file or in the
 // application's own code.
 func mayPass(err error) bool {
-	return err != nil && !errors.As(err, new(*ConfigError)) && !errors.As(err, new(*registry.CodeError)) &&
+	return err != nil && !errors.As(err, new(unreadable)) && !errors.As(err, new(*registry.CodeError)) &&
 		!errors.Is(err, registry.ErrInvalidRegistration)
 }
 
