@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -162,7 +163,7 @@ func TestCase20_TheLastConnectionIsAnswered(t *testing.T) {
 		conn, err := l.Dial(t.Context(), "tcp", "")
 		require.NoError(t, err)
 		defer conn.Close()
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(903 * time.Millisecond)
 		_, err = fmt.Fprint(conn, "GET /echo/x HTTP/1.1\r\nHost: app\r\n\r\n")
 		require.NoError(t, err)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -171,7 +172,25 @@ func TestCase20_TheLastConnectionIsAnswered(t *testing.T) {
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		require.True(t, resp.Close)
 		require.NoError(t, <-stopped)
-		require.LessOrEqual(t, time.Since(began), 1500*time.Millisecond)
+		require.LessOrEqual(t, time.Since(began), 2100*time.Millisecond)
+	})
+}
+
+// TestCase20_WhoSaysNothingIsNotWaitedForLong: a connection without a request has a
+// second from when it was accepted.
+func TestCase20_WhoSaysNothingIsNotWaitedForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := testutil.NewListener()
+		app := start(t, alone, Listener(l))
+		conn, err := l.Dial(t.Context(), "tcp", "")
+		require.NoError(t, err)
+		defer conn.Close()
+		time.Sleep(300 * time.Millisecond)
+		began := time.Now()
+		stop(t, app)
+		require.Equal(t, 700*time.Millisecond, time.Since(began).Round(100*time.Millisecond))
+		_, err = conn.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
 	})
 }
 

@@ -58,11 +58,14 @@ type WebServer struct {
 	cut    context.Context // done when a graceful shutdown must not wait longer
 	cutNow context.CancelFunc
 
-	retired, closing atomic.Bool
+	retired, closing, goodbye atomic.Bool
 
 	mu       sync.Mutex
 	addr     net.Addr
+	opened   net.Listener // by Start itself; nil where one was given
 	listener *timedListener
+
+	guests guests
 }
 
 // NewWebServer returns a server that does not listen yet.
@@ -73,6 +76,11 @@ func NewWebServer(o WebServerOptions) *WebServer {
 	cut, cutNow := context.WithCancel(context.Background())
 	s := &WebServer{options: o, logger: o.Logger, cut: cut, cutNow: cutNow, served: make(chan struct{})}
 	s.server = httpserver.New(s.sendAway(mount(o.Properties.contextPath(), o.Handler)), o.Logger)
+	changed := s.server.ConnState
+	s.server.ConnState = func(conn net.Conn, state http.ConnState) {
+		s.guests.note(conn, state)
+		changed(conn, state)
+	}
 	return s
 }
 
@@ -98,12 +106,16 @@ func (s *WebServer) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name(), err)
 	}
+	var opened net.Listener
+	if s.options.Listener == nil {
+		opened = ln
+	}
 	if s.options.Wrap != nil {
 		ln = s.options.Wrap(ln)
 	}
 	timed := &timedListener{Listener: ln}
 	s.mu.Lock()
-	s.addr, s.listener = ln.Addr(), timed
+	s.addr, s.opened, s.listener = ln.Addr(), opened, timed
 	s.mu.Unlock()
 	go s.serve(timed)
 	s.logger.Info(s.name()+" listens", "address", ln.Addr().String(), "context-path", s.options.Properties.contextPath(),
@@ -134,6 +146,7 @@ func (s *WebServer) listen(ctx context.Context) (net.Listener, error) {
 	}
 	p := s.options.Properties
 	var config net.ListenConfig
+	config.SetMultipathTCP(false) // such sockets cannot be made deaf
 	return config.Listen(ctx, "tcp", net.JoinHostPort(strings.Trim(p.Address, "[]"), strconv.Itoa(p.Port)))
 }
 
@@ -167,26 +180,12 @@ func (s *WebServer) sendAway(next http.Handler) http.Handler {
 		if s.retired.Load() && r.Header.Get("Upgrade") == "" {
 			w.Header().Set("Connection", "close")
 		}
+		if s.goodbye.Load() {
+			// The end of the input is the server's doing and no sign of a client that left.
+			r = r.WithContext(context.WithoutCancel(r.Context()))
+		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// lastCall is how long a connection that was accepted just before the end has
-// for its request: http.Server.Shutdown drops what was not read when it began.
-const lastCall = 100 * time.Millisecond
-
-// stopListening accepts no more connections and lets the last ones that were
-// accepted say what they want.
-func (s *WebServer) stopListening(ctx context.Context) {
-	s.mu.Lock()
-	listener := s.listener
-	s.mu.Unlock()
-	s.closing.Store(true)
-	_ = listener.Close() // it is no longer used, whatever is wrong with it
-	<-s.served
-	if last := listener.accepted.Load(); last != nil {
-		s.wait(ctx, lastCall-time.Since(*last))
-	}
 }
 
 // wait returns when the time is over, or there is none for waiting.
@@ -198,22 +197,6 @@ func (s *WebServer) wait(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-s.cut.Done():
 	}
-}
-
-// timedListener knows when the last connection was accepted.
-type timedListener struct {
-	net.Listener
-	accepted atomic.Pointer[time.Time]
-}
-
-// Accept implements net.Listener.
-func (l *timedListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err == nil {
-		now := time.Now()
-		l.accepted.Store(&now)
-	}
-	return conn, err
 }
 
 // Stop ends the server as server.shutdown says and waits for its goroutine. A
@@ -228,12 +211,13 @@ func (s *WebServer) Stop(ctx context.Context) error {
 	if s.options.Properties.Shutdown == ShutdownGraceful {
 		s.Retire()
 		s.wait(ctx, s.options.Properties.LameDuck)
-		s.stopListening(ctx)
 		ctx, cancel := context.WithTimeout(ctx, s.options.Properties.ShutdownTimeout)
 		defer cancel()
 		release := context.AfterFunc(s.cut, cancel)
 		defer release()
 		start := time.Now()
+		s.stopListening(ctx)
+		s.sayGoodbye(ctx)
 		if err := s.server.Shutdown(ctx); err != nil {
 			s.logger.Warn("requests were cut at shutdown", "waited", time.Since(start).Round(time.Millisecond), "error", err)
 		}

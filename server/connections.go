@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -153,6 +154,23 @@ type countedConn struct {
 func (c *countedConn) Close() error {
 	defer c.release()
 	return c.Conn.Close()
+}
+
+// CloseRead ends the input behind what has arrived.
+func (c *countedConn) CloseRead() error {
+	if half, ok := c.Conn.(interface{ CloseRead() error }); ok {
+		return half.CloseRead()
+	}
+	return errors.ErrUnsupported
+}
+
+// CloseWrite ends the output, so that net/http can let a client read an answer to
+// a request that was not read to its end.
+func (c *countedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }
 
 // addressOf is the client's address; not known for what is no TCP connection.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -105,4 +106,36 @@ func TestSB21_NoBoundWhenItIsZero(t *testing.T) {
 	}
 	status, _ := r.do("GET", "/nacos/v1/console/health/liveness", nil)
 	require.Equal(t, 200, status)
+}
+
+// TestSB24_ACountedConnectionEndsByHalves: the web server ends the input of those
+// that are idle when it stops, and the output of those whose body it does not read.
+func TestSB24_ACountedConnectionEndsByHalves(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	client, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer func() { _ = client.Close() }()
+	require.NoError(t, client.SetDeadline(time.Now().Add(time.Minute)))
+	accepted, err := l.Accept()
+	require.NoError(t, err)
+	counted := &countedConn{Conn: accepted, release: func() {}}
+	defer func() { _ = counted.Close() }()
+	require.NoError(t, counted.SetDeadline(time.Now().Add(time.Minute)))
+
+	require.NoError(t, counted.CloseRead())
+	_, err = counted.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	_, err = counted.Write([]byte("answer"))
+	require.NoError(t, err)
+	require.NoError(t, counted.CloseWrite())
+	text, err := io.ReadAll(client)
+	require.NoError(t, err)
+	require.Equal(t, "answer", string(text))
+
+	pipe, _ := net.Pipe()
+	whole := &countedConn{Conn: pipe, release: func() {}}
+	require.ErrorIs(t, whole.CloseRead(), errors.ErrUnsupported)
+	require.ErrorIs(t, whole.CloseWrite(), errors.ErrUnsupported)
 }
