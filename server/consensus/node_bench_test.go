@@ -2,12 +2,14 @@ package consensus_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,13 +42,19 @@ func withInstances(t testing.TB, n int) (dir string) {
 	for range 512 { // as many as are written at once
 		group.Go(func() {
 			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
-				if _, err := state.Propose(context.Background(), node, register(int(i-1))); err != nil {
+				_, err := state.Propose(context.Background(), node, register(int(i-1)))
+				for errors.Is(err, consensus.ErrUnavailable) { // of a disk that stands still for seconds
+					_, err = state.Propose(context.Background(), node, register(int(i-1)))
+				}
+				if err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	group.Wait()
+	// It is taken while more is proposed, and a node that ends takes none.
+	require.Eventually(t, func() bool { return node.Status().SnapshotIndex > 0 }, 2*time.Minute, time.Millisecond)
 	require.NoError(t, node.Close())
 	return dir
 }
