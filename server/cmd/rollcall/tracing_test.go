@@ -49,7 +49,7 @@ func TestRollcall_TracesItsRoutes(t *testing.T) {
 		{"POST", "/v1/ns/instance?serviceName=s&ip=192.0.2.7&port=80"},
 		{"PUT", "/v1/ns/instance/beat?serviceName=s&ip=192.0.2.7&port=80"},
 		{"GET", "/v1/ns/instance/list?serviceName=s"},
-		{"POST", "/v1/auth/login?username=u&password=hush"},
+		{"POST", "/v1/auth/login?username=u&password=hush&accessToken=none"},
 		{"GET", "/v1/nothing"},
 	} {
 		req, err := http.NewRequest(request[0], url+request[1], nil)
