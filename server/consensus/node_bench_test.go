@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
@@ -35,7 +36,8 @@ func register(n int) *state.RegisterInstance {
 func withInstances(t testing.TB, n int) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
-	node, err := consensus.Open(t.Context(), consensus.Options{Dir: dir, FSM: state.New()})
+	metrics := prometheus.NewRegistry()
+	node, err := consensus.Open(t.Context(), consensus.Options{Dir: dir, FSM: state.New(), Registerer: metrics})
 	require.NoError(t, err)
 	var group sync.WaitGroup
 	var next atomic.Int64
@@ -53,10 +55,24 @@ func withInstances(t testing.TB, n int) (dir string) {
 		})
 	}
 	group.Wait()
-	// It is taken while more is proposed, and a node that ends takes none.
-	require.Eventually(t, func() bool { return node.Status().SnapshotIndex > 0 }, 2*time.Minute, time.Millisecond)
+	// The snapshot is taken and the log cut while more is proposed. A node that ends
+	// takes none, and waits for one that is being taken no longer than it may.
+	require.Eventually(t, func() bool { return snapshotsTaken(metrics) > 0 }, 2*time.Minute, time.Millisecond)
 	require.NoError(t, node.Close())
 	return dir
+}
+
+// snapshotsTaken is how many snapshots a node has done with.
+func snapshotsTaken(metrics prometheus.Gatherer) (n float64) {
+	families, err := metrics.Gather()
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if err == nil && f.GetName() == "rollcall_raft_snapshots_total" && m.GetLabel()[0].GetValue() == "taken" {
+				n = m.GetCounter().GetValue()
+			}
+		}
+	}
+	return n
 }
 
 // TestSB24_OpenReturnsWhenEverythingIsThere: there is no moment at which a node
