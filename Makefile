@@ -20,7 +20,7 @@ PYTHON_DEPS := test/python/.venv/.installed
 JAVA_DEPS   := test/java/target/.built
 
 # A foreign client mostly waits for a timeout: more tests at once than cores.
-INTEROP := --format testname -- -count=1 -parallel 8 -timeout 11m ./...
+INTEROP := --format testname -- -count=1 -parallel 8 -timeout 20m ./...
 
 # Tests that take minutes in full length. They mostly wait, so those of a package run
 # at once; one package after the other, since the loads want the machine.

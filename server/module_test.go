@@ -27,6 +27,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// soon is how long a test waits for what must come, on a machine that has much else
+// to do.
+const soon = time.Minute
+
 // logs is a log that tests read while it is written.
 type logs = testutil.Output
 
@@ -57,7 +61,7 @@ func start(t *testing.T, opts ...fx.Option) *running {
 	client := &http.Client{
 		Transport:     &http.Transport{},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Timeout:       10 * time.Second,
+		Timeout:       soon,
 	}
 	r := &running{t, app, "http://" + app.Addr().String(), client, log}
 	t.Cleanup(func() {
@@ -72,24 +76,33 @@ func (r *running) started() string {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
 		return strings.Contains(r.log.String(), "authentication is off")
-	}, 5*time.Second, time.Millisecond)
+	}, soon, time.Millisecond)
 	return r.log.String()
 }
 
 func (r *running) do(method, target string, body io.Reader) (int, string) {
 	r.t.Helper()
-	req, err := http.NewRequest(method, r.base+target, body)
+	status, text, err := r.try(method, target, body)
 	require.NoError(r.t, err)
+	return status, text
+}
+
+func (r *running) try(method, target string, body io.Reader) (int, string, error) {
+	req, err := http.NewRequest(method, r.base+target, body)
+	if err != nil {
+		return 0, "", err
+	}
 	req.Header.Set("User-Agent", "Nacos-Java-Client:v1.4.1")
 	if body != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	resp, err := r.client.Do(req)
-	require.NoError(r.t, err)
+	if err != nil {
+		return 0, "", err
+	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
-	require.NoError(r.t, err)
-	return resp.StatusCode, string(text)
+	return resp.StatusCode, string(text), err
 }
 
 func TestModule_AClientsDay(t *testing.T) {
@@ -101,7 +114,7 @@ func TestModule_AClientsDay(t *testing.T) {
 	pushed := func() wire.ServiceList {
 		t.Helper()
 		buf := make([]byte, 1<<16)
-		require.NoError(t, udp.SetReadDeadline(time.Now().Add(5*time.Second)))
+		require.NoError(t, udp.SetReadDeadline(time.Now().Add(soon)))
 		n, from, err := udp.ReadFromUDPAddrPort(buf)
 		require.NoError(t, err)
 		p, err := wire.DecodePush(buf[:n])
@@ -161,14 +174,16 @@ func TestModule_RootContextPath(t *testing.T) {
 
 func TestSB23_RequestsAreNotLogged(t *testing.T) {
 	r := start(t)
-	before := len(r.started())
+	before := r.started()
 	for i := range 300 {
 		status, _ := r.do("POST", fmt.Sprint("/nacos/v1/ns/instance?serviceName=s&ip=300.1.1.1&port=", i), nil)
 		require.Equal(t, 400, status)
 		status, _ = r.do("PUT", "/nacos/v1/ns/instance/beat?serviceName=s&ip=192.0.2.7&port=80", nil)
 		require.Equal(t, 200, status)
 	}
-	require.Len(t, r.log.String(), before)
+	for line := range strings.Lines(strings.TrimPrefix(r.log.String(), before)) {
+		require.Contains(t, line, "the process stood still", "which is all that a slow machine adds")
+	}
 }
 
 // TestSB24_NotReadyWhileRequestsFinish holds a request while the server stops:
@@ -209,7 +224,7 @@ func TestSB24_NotReadyWhileRequestsFinish(t *testing.T) {
 			_ = conn.Close()
 		}
 		return err != nil
-	}, 5*time.Second, time.Millisecond)
+	}, soon, time.Millisecond)
 	require.Equal(t, 503, readiness())
 	close(release)
 	require.Equal(t, "held<nil>", <-answered)

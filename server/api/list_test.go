@@ -31,25 +31,27 @@ func (w *partsOf) Write(b []byte) (int, error) {
 // TestList_LargeAnswersShareTheirBytes: however many clients are reading a large
 // list, it is in memory once.
 func TestList_LargeAnswersShareTheirBytes(t *testing.T) {
-	f := newFixture(t)
-	for port := range 2000 {
-		f.want("200 ok", "POST instance", "serviceName", "large", "ip", "192.0.2.7", "port", strconv.Itoa(port))
-	}
-	ask := func() *partsOf {
-		w := &partsOf{ResponseRecorder: *httptest.NewRecorder()}
-		f.engine.ServeHTTP(w, httptest.NewRequest("GET", "/v1/ns/instance/list?serviceName=large", http.NoBody))
-		require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"))
-		require.True(t, json.Valid(w.Body.Bytes()))
-		return w
-	}
-	one, other := ask(), ask()
-	require.Greater(t, len(one.pieces[0]), 100_000)
-	require.Same(t, &one.pieces[0][0], &other.pieces[0][0])
-	own := 0
-	for _, piece := range one.pieces[1:2] {
-		own += len(piece)
-	}
-	require.Less(t, own, 64, "what differs from answer to answer")
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		for port := range 2000 {
+			f.want("200 ok", "POST instance", "serviceName", "large", "ip", "192.0.2.7", "port", strconv.Itoa(port))
+		}
+		ask := func() *partsOf {
+			w := &partsOf{ResponseRecorder: *httptest.NewRecorder()}
+			f.engine.ServeHTTP(w, httptest.NewRequest("GET", "/v1/ns/instance/list?serviceName=large", http.NoBody))
+			require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"))
+			require.True(t, json.Valid(w.Body.Bytes()))
+			return w
+		}
+		one, other := ask(), ask()
+		require.Greater(t, len(one.pieces[0]), 100_000)
+		require.Same(t, &one.pieces[0][0], &other.pieces[0][0])
+		own := 0
+		for _, piece := range one.pieces[1:2] {
+			own += len(piece)
+		}
+		require.Less(t, own, 64, "what differs from answer to answer")
+	})
 }
 
 func TestList_WholeAnswer(t *testing.T) {

@@ -58,39 +58,43 @@ func TestAuth_UnknownUsersAreAnsweredTheSame(t *testing.T) {
 }
 
 func TestAuth_LoginsAreLimited(t *testing.T) {
-	f := closed(t)
-	limited := false
-	for i := range 100 {
-		w := f.send("POST /v1/auth/login", "username", "admin", "password", "wrong"+strconv.Itoa(i))
-		if w.Code == http.StatusTooManyRequests {
-			limited = true
-			seconds, err := strconv.Atoi(w.Header().Get("Retry-After"))
-			require.NoError(t, err)
-			require.Positive(t, seconds)
-			break
+	synctest.Test(t, func(t *testing.T) {
+		f := closed(t)
+		limited := false
+		for i := range 100 {
+			w := f.send("POST /v1/auth/login", "username", "admin", "password", "wrong"+strconv.Itoa(i))
+			if w.Code == http.StatusTooManyRequests {
+				limited = true
+				seconds, err := strconv.Atoi(w.Header().Get("Retry-After"))
+				require.NoError(t, err)
+				require.Positive(t, seconds)
+				break
+			}
+			require.Equal(t, 403, w.Code)
 		}
-		require.Equal(t, 403, w.Code)
-	}
-	require.True(t, limited)
-	require.Equal(t, http.StatusTooManyRequests, f.send("GET instance/list", "serviceName", "s", "username", "admin", "password", "other").Code)
+		require.True(t, limited)
+		require.Equal(t, http.StatusTooManyRequests, f.send("GET instance/list", "serviceName", "s", "username", "admin", "password", "other").Code)
+	})
 }
 
 // TestSB17_AForwardedAddressDoesNotEscapeTheLimit guesses with another address in
 // every header that proxies set.
 func TestSB17_AForwardedAddressDoesNotEscapeTheLimit(t *testing.T) {
-	f := closed(t)
-	var last int
-	for i := range 100 {
-		r := httptest.NewRequest("POST", "/v1/auth/login?username=admin&password=wrong"+strconv.Itoa(i), http.NoBody)
-		for _, header := range []string{"X-Forwarded-For", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Proxy-Client-Ip"} {
-			r.Header.Set(header, "10.0.0."+strconv.Itoa(i))
+	synctest.Test(t, func(t *testing.T) {
+		f := closed(t)
+		var last int
+		for i := range 100 {
+			r := httptest.NewRequest("POST", "/v1/auth/login?username=admin&password=wrong"+strconv.Itoa(i), http.NoBody)
+			for _, header := range []string{"X-Forwarded-For", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Proxy-Client-Ip"} {
+				r.Header.Set(header, "10.0.0."+strconv.Itoa(i))
+			}
+			r.Header.Set("Forwarded", "for=10.0.0."+strconv.Itoa(i))
+			if last = f.serve(r).Code; last != 403 {
+				break
+			}
 		}
-		r.Header.Set("Forwarded", "for=10.0.0."+strconv.Itoa(i))
-		if last = f.serve(r).Code; last != 403 {
-			break
-		}
-	}
-	require.Equal(t, http.StatusTooManyRequests, last)
+		require.Equal(t, http.StatusTooManyRequests, last)
+	})
 }
 
 func TestSB17_NoHeaderGivesTrust(t *testing.T) {

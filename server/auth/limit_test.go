@@ -130,14 +130,16 @@ func TestLogin_TheSameWrongPasswordCountsOnce(t *testing.T) {
 // Names that do not exist are limited like those that do, or the limit itself
 // would tell them apart.
 func TestLogin_GuessingIsLimitedForUnknownNames(t *testing.T) {
-	f := start(t)
-	for i := range pairBurst {
-		_, err := f.Login(t.Context(), password("nobody", fmt.Sprint("guess", i)))
-		require.ErrorIs(t, err, ErrUnknownUser)
-	}
-	var limited *TooManyError
-	_, err := f.Login(t.Context(), password("nobody", "guess"))
-	require.ErrorAs(t, err, &limited)
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t)
+		for i := range pairBurst {
+			_, err := f.Login(t.Context(), password("nobody", fmt.Sprint("guess", i)))
+			require.ErrorIs(t, err, ErrUnknownUser)
+		}
+		var limited *TooManyError
+		_, err := f.Login(t.Context(), password("nobody", "guess"))
+		require.ErrorAs(t, err, &limited)
+	})
 }
 
 func TestLogin_GuessingIsLimitedByAddress(t *testing.T) {

@@ -243,21 +243,22 @@ func TestSB19_RefusalsRepeatNoInput(t *testing.T) {
 }
 
 func TestMetrics_LoginsByOutcome(t *testing.T) {
-	r := prometheus.NewRegistry()
-	f := start(t, func(o *Options) { o.Registerer = r })
-	ctx := t.Context()
-	token := f.token(t, "idle")
-	for i := range pairBurst + 2 {
-		_, _ = f.Login(ctx, password("app", fmt.Sprint("guess", i)))
-	}
-	_, _ = f.Authenticate(ctx, Credentials{})
-	_, _ = f.Authenticate(ctx, Credentials{AccessToken: "x"})
-	_ = f.Authorize(Principal{Name: "idle"}, NamingResource("", "g", "s"), Read)
-	_ = f.Authorize(Principal{Name: "idle"}, Resource{}, Read)
-	_, err := f.Authenticate(ctx, Credentials{AccessToken: token})
-	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		r := prometheus.NewRegistry()
+		f := start(t, func(o *Options) { o.Registerer = r })
+		ctx := t.Context()
+		token := f.token(t, "idle")
+		for i := range pairBurst + 2 {
+			_, _ = f.Login(ctx, password("app", fmt.Sprint("guess", i)))
+		}
+		_, _ = f.Authenticate(ctx, Credentials{})
+		_, _ = f.Authenticate(ctx, Credentials{AccessToken: "x"})
+		_ = f.Authorize(Principal{Name: "idle"}, NamingResource("", "g", "s"), Read)
+		_ = f.Authorize(Principal{Name: "idle"}, Resource{}, Read)
+		_, err := f.Authenticate(ctx, Credentials{AccessToken: token})
+		require.NoError(t, err)
 
-	require.NoError(t, testutil.GatherAndCompare(r, strings.NewReader(`
+		require.NoError(t, testutil.GatherAndCompare(r, strings.NewReader(`
 # HELP rollcall_auth_logins_total Logins by outcome: success, refused (wrong name, password or token), limited (not looked at, as too many were wrong).
 # TYPE rollcall_auth_logins_total counter
 rollcall_auth_logins_total{outcome="limited"} 2
@@ -276,9 +277,10 @@ rollcall_auth_refused_total{reason="resource"} 1
 rollcall_auth_refused_total{reason="token"} 1
 `)))
 
-	_, err = New(Options{Users: f.people, Key: NewKey(), Installation: "one", Registerer: r})
+		_, err = New(Options{Users: f.people, Key: NewKey(), Installation: "one", Registerer: r})
 
-	require.Error(t, err, "the same metrics twice")
+		require.Error(t, err, "the same metrics twice")
+	})
 }
 
 func TestNew_RefusesWhatIsMissing(t *testing.T) {

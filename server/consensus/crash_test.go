@@ -96,7 +96,7 @@ func (c *child) next(t *testing.T) string {
 	select {
 	case line := <-c.lines:
 		return line
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		require.FailNow(t, "the process says nothing")
 		return ""
 	}
@@ -162,7 +162,7 @@ func TestSB22_KillDuringTheFirstStart(t *testing.T) {
 		c := startChild(t, childDirectory, dir, "0")
 		// The directory appears some time after the process; from then on it takes
 		// some milliseconds to be whole.
-		require.Eventually(t, func() bool { _, err := os.Stat(dir); return err == nil }, 30*time.Second, 100*time.Microsecond)
+		require.Eventually(t, func() bool { _, err := os.Stat(dir); return err == nil }, 2*time.Minute, 100*time.Microsecond)
 		moment := time.NewTimer(time.Duration(random.IntN(60_000)) * time.Microsecond)
 		<-moment.C
 		c.kill(t)

@@ -2,13 +2,16 @@ package consensus_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-go/rollcall/internal/wire"
@@ -33,22 +36,43 @@ func register(n int) *state.RegisterInstance {
 func withInstances(t testing.TB, n int) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
-	node, err := consensus.Open(t.Context(), consensus.Options{Dir: dir, FSM: state.New()})
+	metrics := prometheus.NewRegistry()
+	node, err := consensus.Open(t.Context(), consensus.Options{Dir: dir, FSM: state.New(), Registerer: metrics})
 	require.NoError(t, err)
 	var group sync.WaitGroup
 	var next atomic.Int64
 	for range 512 { // as many as are written at once
 		group.Go(func() {
 			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
-				if _, err := state.Propose(context.Background(), node, register(int(i-1))); err != nil {
+				_, err := state.Propose(context.Background(), node, register(int(i-1)))
+				for errors.Is(err, consensus.ErrUnavailable) { // of a disk that stands still for seconds
+					_, err = state.Propose(context.Background(), node, register(int(i-1)))
+				}
+				if err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	group.Wait()
+	// The snapshot is taken and the log cut while more is proposed. A node that ends
+	// takes none, and waits for one that is being taken no longer than it may.
+	require.Eventually(t, func() bool { return snapshotsTaken(metrics) > 0 }, 2*time.Minute, time.Millisecond)
 	require.NoError(t, node.Close())
 	return dir
+}
+
+// snapshotsTaken is how many snapshots a node has done with.
+func snapshotsTaken(metrics prometheus.Gatherer) (n float64) {
+	families, err := metrics.Gather()
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if err == nil && f.GetName() == "rollcall_raft_snapshots_total" && m.GetLabel()[0].GetValue() == "taken" {
+				n = m.GetCounter().GetValue()
+			}
+		}
+	}
+	return n
 }
 
 // TestSB24_OpenReturnsWhenEverythingIsThere: there is no moment at which a node

@@ -21,7 +21,7 @@ import (
 // eventually polls until a condition holds.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	require.Eventually(t, condition, 30*time.Second, 2*time.Millisecond, what)
+	require.Eventually(t, condition, 2*time.Minute, 2*time.Millisecond, what)
 }
 
 func TestNode_ProposesAndRemembers(t *testing.T) {

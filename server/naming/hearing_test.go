@@ -12,7 +12,9 @@ import (
 	"github.com/rollcall-go/rollcall/internal/wire"
 )
 
-// fleet is 20 services with 5 instances each, one beat of each every 5 s.
+// fleet is 20 services with 5 instances each, one beat of each every 5 s. It begins
+// between two ticks of the lease clock: one in the middle of the beats would have
+// some of a service fall silent before the others.
 func fleet(t *testing.T, s *Store) (keys []wire.ServiceKey, beatAll func()) {
 	for n := range 20 {
 		k := serviceKey(fmt.Sprintf("fleet-%02d", n))
@@ -21,6 +23,7 @@ func fleet(t *testing.T, s *Store) (keys []wire.ServiceKey, beatAll func()) {
 			require.NoError(t, s.Register(k, registration("192.0.2.1", port)))
 		}
 	}
+	time.Sleep(leaseTick / 2)
 	return keys, func() {
 		for _, k := range keys {
 			for port := range 5 {

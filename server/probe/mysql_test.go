@@ -136,15 +136,17 @@ func TestMySQL_Answers(t *testing.T) {
 		{"login refused", mysqlServer{deny: true}, "select 1", verdict{outcome: unwelcome, atOnce: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.server.queries = make(chan string, 1)
-			n := newNetwork()
-			n.set(local(1), tt.server.dial)
-			c, err := ParseChecker(`{"type":"MYSQL","user":"probe","pwd":"secret","cmd":"` + tt.command + `"}`)
-			require.NoError(t, err)
-			require.Equal(t, tt.want, ask(t, c, n.dial, local(1)))
-			if !tt.server.deny {
-				require.Equal(t, c.Command, <-tt.server.queries)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				tt.server.queries = make(chan string, 1)
+				n := newNetwork()
+				n.set(local(1), tt.server.dial)
+				c, err := ParseChecker(`{"type":"MYSQL","user":"probe","pwd":"secret","cmd":"` + tt.command + `"}`)
+				require.NoError(t, err)
+				require.Equal(t, tt.want, ask(t, c, n.dial, local(1)))
+				if !tt.server.deny {
+					require.Equal(t, c.Command, <-tt.server.queries)
+				}
+			})
 		})
 	}
 }
@@ -204,24 +206,26 @@ func TestMySQL_EndlessAnswer(t *testing.T) {
 		"another protocol": []byte("HTTP/1.1 200 OK\r\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, poured := newNetwork(), make(chan int, 1)
-			n.set(local(1), func(context.Context) (net.Conn, error) {
-				ours, theirs := net.Pipe()
-				go func() {
-					defer func() { _ = theirs.Close() }()
-					total, err := theirs.Write(begins)
-					for err == nil {
-						var more int
-						more, err = theirs.Write(bytes.Repeat([]byte{0xff}, 64<<10))
-						total += more
-					}
-					poured <- total
-				}()
-				return ours, nil
+			synctest.Test(t, func(t *testing.T) {
+				n, poured := newNetwork(), make(chan int, 1)
+				n.set(local(1), func(context.Context) (net.Conn, error) {
+					ours, theirs := net.Pipe()
+					go func() {
+						defer func() { _ = theirs.Close() }()
+						total, err := theirs.Write(begins)
+						for err == nil {
+							var more int
+							more, err = theirs.Write(bytes.Repeat([]byte{0xff}, 64<<10))
+							total += more
+						}
+						poured <- total
+					}()
+					return ours, nil
+				})
+				v := ask(t, Checker{Type: MySQL, Command: "select 1"}, n.dial, local(1))
+				require.NotEqual(t, succeeded, v.outcome)
+				require.LessOrEqual(t, <-poured, maxMySQLAnswer)
 			})
-			v := ask(t, Checker{Type: MySQL, Command: "select 1"}, n.dial, local(1))
-			require.NotEqual(t, succeeded, v.outcome)
-			require.LessOrEqual(t, <-poured, maxMySQLAnswer)
 		})
 	}
 }

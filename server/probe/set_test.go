@@ -66,7 +66,7 @@ func TestSet_NewCheckerStartsAnew(t *testing.T) {
 		dialed := len(f.net.times(local(1)))
 		require.NoError(t, f.Set(c, Checker{}, 8080, []Target{healthy(1), healthy(2)}))
 		f.net.set(local(8080), accept)
-		time.Sleep(10 * time.Second)
+		time.Sleep(9 * time.Second) // between two probes
 		require.Len(t, f.net.times(local(1)), dialed)
 		require.NotEmpty(t, f.net.times(local(8080)), "the check port of the cluster")
 

@@ -25,7 +25,7 @@ var ours = client{name: "rollcall's own", version: "this tree"}
 
 // registeredWithin is how long an app may take from its start to its place in
 // the registry, on a machine that is busy with other tests.
-const registeredWithin = 20 * time.Second
+const registeredWithin = time.Minute
 
 // app is a process with a web server that answers /hello, calls the /hello of
 // another service for /via/<service>, and registers itself.
@@ -92,7 +92,7 @@ func (a *app) calls(other *app, answer string) func() error {
 
 // get asks the app itself.
 func (a *app) get(path string) (string, error) {
-	client := http.Client{Timeout: 10 * time.Second}
+	client := http.Client{Timeout: slack}
 	response, err := client.Get("http://127.0.0.1:" + strconv.Itoa(a.port) + path)
 	if err != nil {
 		return "", err
@@ -137,7 +137,7 @@ func TestApp_RegistersWhatItsConfigurationSays(t *testing.T) {
 	for key, value := range shortLived("version", "1") {
 		require.Equal(t, value, host.Metadata[key], key)
 	}
-	poll.While(t, deleteTimeout+slack, a.registered(server))
+	poll.While(t, lifetime(deleteTimeout), a.registered(server))
 }
 
 func TestApp_IsGoneAtOnceAfterSIGTERM(t *testing.T) {
@@ -147,7 +147,7 @@ func TestApp_IsGoneAtOnceAfterSIGTERM(t *testing.T) {
 	a := startApp(t, server)
 	poll.Until(t, registeredWithin, a.registered(server))
 
-	require.NoError(t, a.Terminate(t, 10*time.Second))
+	require.NoError(t, a.Terminate(t, time.Minute))
 	requireGone(t, server, "greeter", a.port)
 }
 
@@ -161,12 +161,13 @@ func TestApp_IsUnhealthyThenGoneByItsOwnTimeoutsAfterKill(t *testing.T) {
 	poll.Until(t, registeredWithin, victim.registered(server))
 	poll.Until(t, registeredWithin, survivor.registered(server))
 
+	late := beatTimeout / 2 // its last beat may be as old as that when it is killed
 	victim.Kill()
 	killed := time.Now()
 	poll.Until(t, beatTimeout+slack, unhealthy(server, "greeter", victim.port))
-	require.GreaterOrEqual(t, time.Since(killed), beatTimeout-beatInterval-slack/4, "not before its time")
+	require.GreaterOrEqual(t, time.Since(killed), beatTimeout-late, "not before its time")
 	poll.Until(t, deleteTimeout-time.Since(killed)+slack, gone(server, "greeter", victim.port))
-	require.GreaterOrEqual(t, time.Since(killed), deleteTimeout-beatInterval-slack/4, "not before its time")
+	require.GreaterOrEqual(t, time.Since(killed), deleteTimeout-late, "not before its time")
 	require.NoError(t, survivor.registered(server)())
 }
 
@@ -231,6 +232,6 @@ func TestApp_IsCalledByNameAndNeverAfterItHasLeft(t *testing.T) {
 
 	call := caller.calls(leaver, "hello")
 	poll.While(t, time.Second, call)
-	require.NoError(t, leaver.Terminate(t, 10*time.Second))
+	require.NoError(t, leaver.Terminate(t, time.Minute))
 	poll.While(t, 2*time.Second, call)
 }

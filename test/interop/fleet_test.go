@@ -163,7 +163,7 @@ func TestFleet_AppsOfSpringOfNodeAndOfOursCallEachOther(t *testing.T) {
 	}
 
 	// One of two instances: nobody calls it in vain for longer than the news takes.
-	require.NoError(t, leaves.Terminate(t, 10*time.Second))
+	require.NoError(t, leaves.Terminate(t, time.Minute))
 	requireGone(t, server, leaves.service, leaves.port)
 	poll.Until(t, slack, func() error {
 		for range 10 { // as often as it takes to meet both
@@ -186,7 +186,7 @@ func TestFleet_AppsOfSpringOfNodeAndOfOursCallEachOther(t *testing.T) {
 		{payments, "exit status 143", []*app{orders, stays}},
 		{orders, "exit status 143", []*app{stays}},
 	} {
-		err := leaver.Terminate(t, 30*time.Second)
+		err := leaver.Terminate(t, time.Minute)
 		if leaver.exit == "" {
 			require.NoError(t, err)
 		} else {

@@ -146,7 +146,7 @@ func (f *foreign) timeouts() (unhealthy, removed time.Duration) {
 	if f.firstBeat == 0 {
 		return beatTimeout, deleteTimeout
 	}
-	return max(beatTimeout, f.firstBeat+2*time.Second), max(deleteTimeout, f.firstBeat+3*time.Second)
+	return f.firstBeat + beatTimeout - beatInterval, f.firstBeat + deleteTimeout - beatInterval
 }
 
 // instance returns what the client registers: everything it can say, in values
@@ -169,12 +169,7 @@ func (f *foreign) instance(port int) instance {
 }
 
 // toldWithin is how long a change may take to a subscriber.
-func (f *foreign) toldWithin() time.Duration {
-	if f.pushed {
-		return pollWithPush / 2
-	}
-	return beatInterval + slack
-}
+const toldWithin = pollWithPush + slack
 
 // back is how long an instance may take to be back after its server forgot it:
 // until the next beat, of which one may have failed.

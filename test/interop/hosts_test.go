@@ -13,21 +13,26 @@ import (
 )
 
 // Timeouts of an instance, set by its metadata: shortened to a beat each second,
-// unhealthy after three and removed after six, or in full length those that an
-// instance has by itself. The server judges to within a quarter of a second or so;
-// slack is what a busy machine may add.
+// unhealthy after six and removed after nine, so that several beats of a process
+// that has to wait for a processor may be late, or in full length those that an
+// instance has by itself. The server judges to within a quarter of a second or so.
 var (
 	beatInterval  = length.Of(time.Second, 5*time.Second)
-	beatTimeout   = length.Of(3*time.Second, 15*time.Second)
-	deleteTimeout = length.Of(6*time.Second, 30*time.Second)
+	beatTimeout   = length.Of(6*time.Second, 15*time.Second)
+	deleteTimeout = length.Of(9*time.Second, 30*time.Second)
 )
 
-const slack = 2 * time.Second
+const (
+	// slack is what a busy machine may add to the time in which something happens.
+	slack = 30 * time.Second
+	// longer is how much longer than it takes to go wrong something is watched.
+	longer = 2 * time.Second
+)
 
 // lifetime is how long an instance with this delete timeout is watched that must
 // live by its beats.
 func lifetime(removed time.Duration) time.Duration {
-	return length.Of(removed+slack, 36*time.Second)
+	return length.Of(removed+longer, 36*time.Second)
 }
 
 // freeze is how long a server stands still that must evict no instance with this

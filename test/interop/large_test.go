@@ -54,12 +54,12 @@ func TestSB13_AListThatFitsNoDatagramIsPolled(t *testing.T) {
 		return err
 	})
 	settled := time.Now()
-	poll.Until(t, 2*slack, func() error { // the last changes may still be gathered
+	poll.Until(t, slack, func() error { // the last changes may still be gathered
 		now, err := tooLarge()
 		if err == nil && now != count {
 			count, settled = now, time.Now()
 		}
-		if err == nil && time.Since(settled) < slack {
+		if err == nil && time.Since(settled) < longer {
 			err = errors.New("it is still tried")
 		}
 		return err

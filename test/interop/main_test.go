@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,6 +28,10 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	flag.Parse()
+	if err := waitTogether(); err != nil {
+		return fail(err)
+	}
 	var err error
 	if scratch, err = os.MkdirTemp("", "rollcall-interop-"); err != nil {
 		return fail(err)
@@ -53,6 +58,18 @@ func run(m *testing.M) int {
 		}
 	}
 	return code
+}
+
+// waitTogether has more tests run at once than there are cores, unless the command
+// line says how many: nearly all of them wait for a timeout most of the time.
+func waitTogether() error {
+	const tests = "test.parallel"
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == tests })
+	if said {
+		return nil
+	}
+	return flag.Set(tests, "8")
 }
 
 func fail(err error) int {

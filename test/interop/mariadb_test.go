@@ -85,7 +85,7 @@ func (d *mariaDB) start(t *testing.T) {
 		"--datadir="+d.path("data"), "--socket="+d.path("socket"), "--pid-file="+d.path("pid"),
 		"--bind-address=127.0.0.1", "--port="+strconv.Itoa(d.port), "--skip-name-resolve",
 		"--init-file="+d.path("init.sql"), "--innodb-buffer-pool-size=8M", "--performance-schema=off")...))
-	poll.Until(t, time.Minute, func() error { return d.do("SELECT 1") })
+	poll.Until(t, 2*time.Minute, func() error { return d.do("SELECT 1") })
 }
 
 // run has the database carry out a command as its administrator.

@@ -61,7 +61,7 @@ func connectGoSDK(server *testserver.Server, a account) (naming_client.INamingCl
 	}
 	return clients.NewNamingClient(vo.NacosClientParam{
 		ClientConfig: constant.NewClientConfig(
-			constant.WithTimeoutMs(2000),
+			constant.WithTimeoutMs(10_000),
 			constant.WithCacheDir(cache),
 			constant.WithNotLoadCacheAtStart(true),
 			constant.WithUpdateCacheWhenEmpty(true),

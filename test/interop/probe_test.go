@@ -26,9 +26,9 @@ const firstProbe = 7 * time.Second
 // three probes, and what a busy machine adds to their interval.
 const probedWithin = 3*(3*time.Second) + slack
 
-// listen accepts connections on the port of 127.0.0.1, 0 for any, until the
-// returned function is called or the test ends.
-func listen(t *testing.T, port int) (got int, stop func()) {
+// listen accepts connections on the port of 127.0.0.1 until the returned function
+// is called or the test ends.
+func listen(t *testing.T, port int) (stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func listen(t *testing.T, port int) (got int, stop func()) {
 		<-stopped
 	}
 	t.Cleanup(stop)
-	return listener.Addr().(*net.TCPAddr).Port, stop
+	return stop
 }
 
 // registerPersistent registers 127.0.0.1 with the port, as well as given.
@@ -109,7 +109,8 @@ func TestProbe_TCP(t *testing.T) {
 	server := testserver.Start(t, binaries.server)
 	quickProbes(t, server)
 	registerSurvivor(t, server, "db")
-	port, stop := listen(t, 0)
+	port := testserver.FreePort(t)
+	stop := listen(t, port)
 	// It is said to be ill: only a probe can know better.
 	registerPersistent(t, server, "db", "DEFAULT", port, false)
 	subscriber := server.Subscribe(t, "db")
@@ -225,7 +226,8 @@ func TestForeign_RegistersAPersistentInstance(t *testing.T) {
 		quickProbes(t, server)
 		registerSurvivor(t, server, "db")
 		naming := who.start(t, server, account{})
-		port, stop := listen(t, 0)
+		port := testserver.FreePort(t)
+		stop := listen(t, port)
 		i := who.instance(port)
 		i.Ephemeral = false
 		require.NoError(t, naming.register("db", i))

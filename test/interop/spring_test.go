@@ -23,7 +23,7 @@ const (
 
 // springStartsWithin is how long a Spring Boot app may take to its place in the
 // registry, on a machine that starts several at once.
-const springStartsWithin = 2 * time.Minute
+const springStartsWithin = 3 * time.Minute
 
 func spring(version string) client {
 	return client{

@@ -128,7 +128,7 @@ func requireNobodyEvicted(t *testing.T, server *testserver.Server, deafen, resto
 	deafen(server)
 	<-time.After(silence)
 	restore(server)
-	poll.While(t, beatInterval+slack, each(there))
+	poll.While(t, beatInterval+longer, each(there))
 	poll.While(t, deleteTimeout, each(well))
 	for i, subscriber := range subscribers {
 		lists, err := subscriber.Pushed()
@@ -142,7 +142,7 @@ func requireNobodyEvicted(t *testing.T, server *testserver.Server, deafen, resto
 	// The control: who really stops beating goes, after at most one timeout of
 	// grace and one of its own.
 	stopBeats()
-	poll.Until(t, 2*deleteTimeout+10*time.Second, each(func(service string, hosts []testserver.Host) error {
+	poll.Until(t, 2*deleteTimeout+slack, each(func(service string, hosts []testserver.Host) error {
 		if len(hosts) > 0 {
 			return fmt.Errorf("%s still has %d instances", service, len(hosts))
 		}

@@ -20,7 +20,7 @@ import (
 
 // catalogueTimeouts are the settings of a peer with a [catalogue]: what is not
 // beaten for is soon unhealthy, and never removed.
-var catalogueTimeouts = timeouts(3*time.Second, time.Hour)
+var catalogueTimeouts = timeouts(8*time.Second, time.Hour)
 
 // beatEvery is far below the health timeout of catalogueTimeouts.
 const beatEvery = 250 * time.Millisecond

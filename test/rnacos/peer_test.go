@@ -25,12 +25,12 @@ import (
 
 const (
 	// readyWithin is how long r-nacos may take to answer after its start.
-	readyWithin = 30 * time.Second
+	readyWithin = time.Minute
 	// startTries is how often it is started: it writes to its log as it sets it up,
 	// and panics when it is too early, which on a busy machine is every other time.
 	startTries = 30
 	// within is how long a change may take to be seen.
-	within = 10 * time.Second
+	within = time.Minute
 )
 
 // peer is an r-nacos of its own on loopback. It keeps its ports when it is started

@@ -13,8 +13,9 @@ import (
 	"github.com/rollcall-go/rollcall/test/internal/metrics"
 )
 
-// callTimeout bounds one request, so that a poll notices a server that hangs.
-const callTimeout = 2 * time.Second
+// callTimeout bounds one request, so that a poll notices a server that hangs and
+// not one that has to wait for a processor.
+const callTimeout = 20 * time.Second
 
 // Host is an instance as the list shows it, reduced to what the tests look at.
 type Host struct {

@@ -50,7 +50,8 @@ func (o *connection) options(prefix string) (nacosclient.Options, error) {
 		servers = []string{defaultServer}
 	}
 	opts := nacosclient.Options{
-		Servers: servers, RequestTimeout: o.timeout, ConnectTimeout: min(o.timeout, 3*time.Second),
+		// Who gives a request more time than usual gives it to connecting, too.
+		Servers: servers, RequestTimeout: o.timeout, ConnectTimeout: min(o.timeout, max(3*time.Second, o.timeout/4)),
 		Username: cmp.Or(o.username, os.Getenv(prefix+"USERNAME")), Password: cmp.Or(o.password, os.Getenv(prefix+"PASSWORD")),
 	}
 	if o.timeout <= 0 {

@@ -95,3 +95,15 @@ func TestChanges(t *testing.T) {
 	require.Equal(t, now+"- 127.0.0.1:1 DEFAULT\n"+now+"~ 127.0.0.1:2 DEFAULT health healthy → unhealthy, weight 1 → 2, metadata a=b → none\n",
 		see(at(2, func(i *registry.Instance) { i.Healthy, i.Weight = false, 2 })))
 }
+
+// A request that may take longer may connect longer.
+func TestConnection_TimeToConnect(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{
+		time.Second: time.Second, 10 * time.Second: 3 * time.Second, time.Minute: 15 * time.Second,
+	} {
+		opts, err := (&connection{servers: []string{"127.0.0.1:1"}, timeout: timeout}).options("TEST_NONE_")
+		require.NoError(t, err)
+		require.Equal(t, timeout, opts.RequestTimeout)
+		require.Equal(t, want, opts.ConnectTimeout)
+	}
+}

@@ -33,6 +33,8 @@ import (
 //	certificate HOST      write cert.pem and key.pem for a host
 //	password VAR          take a generated password from the last output
 //	waitfor FILE PATTERN  wait until a file has a line like that
+//	until PATTERN COMMAND [ARGS]
+//	                      repeat a command until it succeeds and prints a line like that
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -42,7 +44,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": scriptServe, "stop": scriptStop, "certificate": scriptCertificate,
-			"password": scriptPassword, "waitfor": scriptWaitFor,
+			"password": scriptPassword, "waitfor": scriptWaitFor, "until": scriptUntil,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -104,7 +106,7 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv("ROLLCALL_SERVER", url)
 	case <-ended:
 		ts.Fatalf("the server %s ended: %q", name, lines)
-	case <-time.After(20 * time.Second):
+	case <-time.After(soon):
 		ts.Fatalf("the server %s does not say that it serves", name)
 	}
 }
@@ -177,7 +179,7 @@ func scriptWaitFor(ts *testscript.TestScript, neg bool, args []string) {
 	pattern := regexp.MustCompile("(?m)" + args[1])
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(soon)
 	for {
 		text, err := os.ReadFile(filepath.Clean(ts.MkAbs(args[0])))
 		if err == nil && pattern.Match(text) {
@@ -187,6 +189,22 @@ func scriptWaitFor(ts *testscript.TestScript, neg bool, args []string) {
 		case <-ticker.C:
 		case <-deadline:
 			ts.Fatalf("%s never has %q: %s", args[0], args[1], text)
+		}
+	}
+}
+
+func scriptUntil(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN COMMAND [ARGS]")
+	}
+	pattern := regexp.MustCompile("(?m)" + args[0])
+	for deadline := time.Now().Add(soon); ; {
+		err := ts.Exec(args[1], args[2:]...)
+		if err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%q never prints %q: %v", args[1:], args[0], err)
 		}
 	}
 }

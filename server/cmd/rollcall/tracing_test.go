@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -48,7 +49,7 @@ func TestRollcall_TracesItsRoutes(t *testing.T) {
 		{"POST", "/v1/ns/instance?serviceName=s&ip=192.0.2.7&port=80"},
 		{"PUT", "/v1/ns/instance/beat?serviceName=s&ip=192.0.2.7&port=80"},
 		{"GET", "/v1/ns/instance/list?serviceName=s"},
-		{"POST", "/v1/auth/login?username=u&password=hush"},
+		{"POST", "/v1/auth/login?username=u&password=hush&accessToken=none"},
 		{"GET", "/v1/nothing"},
 	} {
 		req, err := http.NewRequest(request[0], url+request[1], nil)
@@ -58,6 +59,12 @@ func TestRollcall_TracesItsRoutes(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 	}
+	// The server sends every few seconds. What is left at its end it may give up.
+	require.Eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(spans) == 5
+	}, soon, 20*time.Millisecond)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, cmd.Wait())
 	mu.Lock()

@@ -37,7 +37,7 @@ func start(ctx context.Context, out io.Writer, binary string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{out: out, dir: dir, client: &http.Client{Timeout: 5 * time.Second}, ended: make(chan struct{})}
+	s := &server{out: out, dir: dir, client: &http.Client{Timeout: 30 * time.Second}, ended: make(chan struct{})}
 	s.cmd = exec.CommandContext(ctx, binary, "server", "--port", "0", "--address", "127.0.0.1", "--data-dir", dir)
 	s.cmd.Env = append(os.Environ(), "MANAGEMENT_ENDPOINTS_EXPOSURE=health,prometheus", "ROLLCALL_CONFIG=")
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
@@ -55,7 +55,7 @@ func start(ctx context.Context, out io.Writer, binary string) (*server, error) {
 		return s, nil
 	case <-s.ended:
 		err = errors.New("the server ended at once")
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		err = errors.New("the server does not say that it serves")
 	}
 	s.kill()
