@@ -211,7 +211,10 @@ func TestReload_WhenTheFileChanged(t *testing.T) {
 	r := reloadWith(t, "", Property("application.reload-on-change", true))
 	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(r.file), "other.txt"), []byte("x"), 0o600))
 	r.write("cloud.nacos.discovery.weight: 4\n")
-	require.Eventually(t, func() bool { return r.only("DEFAULT_GROUP@@orders").Weight == 4 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		known := r.nacos.Instances("public", "DEFAULT_GROUP@@orders")
+		return len(known) == 1 && known[0].Weight == 4
+	}, patience, 10*time.Millisecond)
 	require.Eventually(t, func() bool { return strings.Contains(r.log.String(), `why="the file changed"`) }, patience, 10*time.Millisecond)
 }
 
