@@ -157,7 +157,7 @@ func (v *view) pick(r *Request) (Result, error) {
 	}
 	if avoided {
 		other, otherMatched, ok := v.pickAmong(r, func(i *registry.Instance) bool { return !r.avoids(i) })
-		if ok && r.Lost != nil && otherMatched < matched && !(tried && r.reaches(result.Instance)) {
+		if ok && r.Lost != nil && otherMatched < matched && (!tried || !r.reaches(result.Instance)) {
 			// The call comes to what it asked for if it waits, or at once where that is
 			// connected by now.
 			other.discard()
