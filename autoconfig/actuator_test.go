@@ -29,7 +29,7 @@ var everything = Property("management.endpoints.exposure", "*")
 
 func post(t *testing.T, app *App, path, body string) (int, string) {
 	t.Helper()
-	client := &http.Client{Timeout: 5 * time.Second}
+	client := &http.Client{Timeout: patience}
 	defer client.CloseIdleConnections()
 	resp, err := client.Post("http://"+app.ManagementAddr().String()+path, "application/json", strings.NewReader(body))
 	require.NoError(t, err)
@@ -260,7 +260,7 @@ func TestManagementServer_HasTheActuatorToItself(t *testing.T) {
 	app := start(t, alone, everything, Property("management.server.port", 0), Property("management.server.address", "127.0.0.1"),
 		Property("management.server.context-path", "ops"), fx.Invoke(echoPath))
 	require.NotEqual(t, app.Addr().String(), app.ManagementAddr().String())
-	client := &http.Client{Timeout: 5 * time.Second}
+	client := &http.Client{Timeout: patience}
 	status, _ := getWith(t, client, "http://"+app.ManagementAddr().String()+"/ops/actuator/health")
 	require.Equal(t, 200, status)
 	status, _ = getWith(t, client, "http://"+app.ManagementAddr().String()+"/ops/echo/x")
@@ -355,7 +355,7 @@ func (refusingStatus) SetStatus(_ context.Context, _ registry.Registration, _ re
 // What a page of another site can have a browser send is refused.
 func TestActuator_ChangesNeedAJSONContentType(t *testing.T) {
 	app := start(t, ConfigYAML(quiet), Backend(newFakeRegistry()), everything)
-	client := &http.Client{Timeout: 5 * time.Second}
+	client := &http.Client{Timeout: patience}
 	defer client.CloseIdleConnections()
 	for _, path := range []string{"/actuator/serviceregistry", "/actuator/loggers/ROOT"} {
 		for kind, want := range map[string]int{

@@ -140,8 +140,7 @@ func (a *App) Run(ctx context.Context) error {
 			code, wait = s.ExitCode, false
 		}
 	}
-	ignore()
-	if err := a.stopOrCut(ctx); err != nil {
+	if err := a.stopOrCut(ctx, ignore); err != nil {
 		return err
 	}
 	if code != 0 {
@@ -151,9 +150,12 @@ func (a *App) Run(ctx context.Context) error {
 }
 
 // stopOrCut stops within the stop timeout; a signal that arrives meanwhile cuts
-// the waits, and the next one has its usual effect.
-func (a *App) stopOrCut(ctx context.Context) error {
+// the waits, and the next one has its usual effect. ignoreFirst ends the listening
+// to signals until now, which goes on until somebody else listens: one in between
+// would end the process where it stands.
+func (a *App) stopOrCut(ctx context.Context, ignoreFirst func()) error {
 	again, ignore := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
+	ignoreFirst()
 	release := context.AfterFunc(again, func() {
 		ignore()
 		a.cut()

@@ -116,10 +116,15 @@ cloud.nacos.discovery.ip: 127.0.0.1
 // alone switches everything off that needs a registry.
 var alone = Options(ConfigYAML(quiet), Property("cloud.discovery.enabled", false))
 
+// unhurried gives answers the time that a busy machine may need.
+var unhurried = Options(
+	Default("cloud.nacos.discovery.connect-timeout", patience), Default("cloud.nacos.discovery.request-timeout", patience),
+	Default("cloud.nacos.discovery.first-fetch-timeout", patience), Default("cloud.loadbalancer.http.connect-timeout", patience))
+
 // assembled is an application whose log is discarded.
 func assembled(t *testing.T, opts ...fx.Option) *App {
 	t.Helper()
-	app, err := New(append([]fx.Option{Logger(slog.New(slog.DiscardHandler))}, opts...)...)
+	app, err := New(append([]fx.Option{Logger(slog.New(slog.DiscardHandler)), unhurried}, opts...)...)
 	require.NoError(t, err)
 	return app
 }
@@ -157,10 +162,13 @@ func inMemory(t *testing.T) (fx.Option, *http.Client) {
 	return Listener(l), &http.Client{Transport: testutil.Transport(t, l.Dial)}
 }
 
+// patience is how long something may take that is certain to happen.
+const patience = time.Minute
+
 // get returns status and body of a GET to the application.
 func get(t *testing.T, app *App, path string) (int, string) {
 	t.Helper()
-	return getWith(t, &http.Client{Timeout: 5 * time.Second}, "http://"+app.Addr().String()+path)
+	return getWith(t, &http.Client{Timeout: patience}, "http://"+app.Addr().String()+path)
 }
 
 func getWith(t *testing.T, client *http.Client, url string) (int, string) {

@@ -148,7 +148,8 @@ func TestAR3_Case04_TheManagementServerNeitherRegistersNorGivesThePort(t *testin
 func TestAR6_AStartThatFailsLeavesNoListener(t *testing.T) {
 	r := newFakeRegistry()
 	r.failWith(func() error { return errors.New("connection refused") })
-	app := assembled(t, ConfigYAML(quiet), Backend(r), Property("cloud.service-registry.auto-registration.register-when", "listening"))
+	app := assembled(t, ConfigYAML(quiet), Backend(r), Property("cloud.service-registry.auto-registration.register-when", "listening"),
+		Property("server.address", "127.83.7.1")) // where nobody takes a port that has become free
 	require.ErrorContains(t, app.Start(t.Context()), "connection refused")
 	_, err := net.Dial("tcp", app.Addr().String())
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
@@ -252,7 +253,7 @@ func TestCase05_TheBoundPortIsRegistered(t *testing.T) {
 	}))
 	require.NotZero(t, r.registered().Port)
 	require.Equal(t, app.Addr().String(), r.registered().Address())
-	status, body := getWith(t, &http.Client{Timeout: 5 * time.Second}, "http://"+r.registered().Address()+"/hello")
+	status, body := getWith(t, &http.Client{Timeout: patience}, "http://"+r.registered().Address()+"/hello")
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, "hello", body)
 }

@@ -77,7 +77,7 @@ func TestReload_OtherNodesThatAreAway(t *testing.T) {
 	require.Equal(t, registry.StateFailed, r.auto.State())
 	require.Error(t, r.auto.LastError())
 	other.SetFault(nil)
-	require.Eventually(t, func() bool { return r.auto.State() == registry.StateRegistered }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return r.auto.State() == registry.StateRegistered }, patience, 10*time.Millisecond)
 	require.Len(t, other.Instances("public", "DEFAULT_GROUP@@orders"), 1)
 	require.Len(t, r.reloader.parts.inside.nacos.registry.Beats(), 1)
 }

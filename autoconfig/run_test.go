@@ -71,7 +71,7 @@ func tell(t *testing.T, name string) *story {
 // signalWhen sends a signal once the text is in the output.
 func (s *story) signalWhen(t *testing.T, text string, sig os.Signal) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.output.count(text) > 0 }, 20*time.Second, 5*time.Millisecond, "no %q", text)
+	require.Eventually(t, func() bool { return s.output.count(text) > 0 }, patience, 5*time.Millisecond, "no %q", text)
 	require.NoError(t, s.cmd.Process.Signal(sig))
 }
 
@@ -140,8 +140,8 @@ func TestAppRun_EndsWithItsContext(t *testing.T) {
 	app = assembled(t, alone)
 	ended := make(chan error, 1)
 	go func() { ended <- app.Run(ctx) }()
-	require.Eventually(t, func() bool { return app.Addr() != nil }, 10*time.Second, time.Millisecond)
-	require.Eventually(t, func() bool { s, _ := get(t, app, "/actuator/health/readiness"); return s == 200 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return app.Addr() != nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { s, _ := get(t, app, "/actuator/health/readiness"); return s == 200 }, patience, time.Millisecond)
 	cancel()
 	require.NoError(t, <-ended)
 }

@@ -104,7 +104,7 @@ func TestWebServer_NeverRedirects(t *testing.T) {
 		e.GET("/plain", func(c *gin.Context) { c.Status(http.StatusOK) })
 		e.GET("/Case/", func(c *gin.Context) { c.Status(http.StatusOK) })
 	}))
-	client := &http.Client{Timeout: 5 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("redirected") }}
+	client := &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("redirected") }}
 	for path, want := range map[string]int{"/plain": 200, "//plain": 200, "/plain/": 404, "/PLAIN": 404, "/Case": 404, "//evil.example/": 404} {
 		status, _ := getWith(t, client, "http://"+app.Addr().String()+path)
 		require.Equal(t, want, status, path)
@@ -134,7 +134,7 @@ func TestWebServer_AFailureWhileServingEndsTheApplication(t *testing.T) {
 	app := assembled(t, alone, Listener(l), log)
 	ended := make(chan error, 1)
 	go func() { ended <- app.Run(t.Context()) }()
-	require.Eventually(t, func() bool { return text.count("web server listens") > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return text.count("web server listens") > 0 }, patience, time.Millisecond)
 	require.NoError(t, l.Close())
 	var exit *ExitError
 	require.ErrorAs(t, <-ended, &exit)

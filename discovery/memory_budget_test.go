@@ -21,17 +21,17 @@ const (
 )
 
 // inUse returns the heap and stacks in use, in bytes.
-func inUse() uint64 {
+func inUse() int64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapAlloc + m.StackInuse
+	return int64(m.HeapAlloc + m.StackInuse)
 }
 
 // subscribeToMany returns a client that follows many services, each with lists of
 // its own, and how much memory that took.
-func subscribeToMany(tb testing.TB) (*discovery.Client, uint64) {
+func subscribeToMany(tb testing.TB) (*discovery.Client, int64) {
 	tb.Helper()
 	s := newFake()
 	s.respond(func(_ context.Context, id registry.ServiceID) (discovery.Listing, error) {
@@ -63,13 +63,13 @@ func subscribeToMany(tb testing.TB) (*discovery.Client, uint64) {
 func TestMemory_ThousandSubscribedServices(t *testing.T) {
 	c, used := subscribeToMany(t)
 	t.Logf("%d services of %d instances: %.1f MB", subscribedServices, instancesPerService, float64(used)/(1<<20))
-	require.Less(t, used, uint64(heapBudget))
+	require.Less(t, used, int64(heapBudget))
 	require.Len(t, c.State().Services, subscribedServices)
 	require.NoError(t, c.Close())
 }
 
 func BenchmarkMemory_ThousandSubscribedServices(b *testing.B) {
-	var used uint64
+	var used int64
 	for b.Loop() {
 		var c *discovery.Client
 		c, used = subscribeToMany(b)

@@ -41,7 +41,7 @@ func TestGuide_TheFleetOfTheFirstChapters(t *testing.T) {
 			seen[m[1]] = true
 		}
 		return len(seen) == 2
-	}, 30*time.Second, 20*time.Millisecond, "%v %s", seen, front.output)
+	}, patience, 20*time.Millisecond, "%v %s", seen, front.output)
 
 	require.Regexp(t, from, get(gate.url()+"/order-service/orders/7"))
 	require.Equal(t, "there is no such service here\n", get(gate.url()+"/report-service/"))
@@ -53,7 +53,7 @@ func TestGuide_TheFleetOfTheFirstChapters(t *testing.T) {
 	}
 	first.stop(t)
 	require.Eventually(t, func() bool { return strings.Contains(answered(), "no instance available") },
-		30*time.Second, 50*time.Millisecond, "%s", front.output)
+		patience, 50*time.Millisecond, "%s", front.output)
 	front.stop(t)
 	gate.stop(t)
 }
@@ -116,7 +116,7 @@ func (s shown) start(t *testing.T, registry string) *process {
 	p := &process{Cmd: cmd, output: new(testutil.Output)}
 	cmd.Stdout, cmd.Stderr = p.output, p.output
 	require.NoError(t, cmd.Start())
-	require.Eventually(t, func() bool { return s.up(p) }, 30*time.Second, 20*time.Millisecond, "%s", p.output)
+	require.Eventually(t, func() bool { return s.up(p) }, patience, 20*time.Millisecond, "%s", p.output)
 	return p
 }
 
@@ -158,9 +158,12 @@ logging: { level: error }
 	return app.Addr().String()
 }
 
+// patience is how long something may take that is certain to happen.
+const patience = 2 * time.Minute
+
 // get returns the body of an answer, or the error as text.
 func get(url string) string {
-	client := http.Client{Timeout: 10 * time.Second}
+	client := http.Client{Timeout: patience}
 	defer client.CloseIdleConnections()
 	resp, err := client.Get(url)
 	if err != nil {

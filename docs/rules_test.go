@@ -59,7 +59,7 @@ func ruleTests(t *testing.T) map[string][]string {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".tools") {
+		if d.IsDir() && (d.Name() == "node_modules" || len(d.Name()) > 2 && strings.HasPrefix(d.Name(), ".")) {
 			return fs.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(path, "_test.go") {

@@ -92,6 +92,27 @@ func TestDR11_CallersWithLostConnectionsAreAskedAboutTheNextChoice(t *testing.T)
 	require.Equal(t, []string{"192.0.2.1"}, asked)
 }
 
+// An instance may become connected while the choice is made: a call that asked for
+// it goes there, and to no other.
+func TestDR11_WhatIsConnectedMeanwhileIsNotPassedOver(t *testing.T) {
+	l := having(t, with(chain("usable", "hint")), inst(1, meta("hint", "blue")), inst(2, meta("hint", "green")))
+	asked := 0
+	r := header("X-SC-LB-Hint", "green")
+	r.Service = orders
+	r.Lost = func(*registry.Instance) bool { return false }
+	r.Reachable = func(i *registry.Instance) bool {
+		if i.IP != "192.0.2.2" {
+			return true
+		}
+		asked++
+		return asked > 2
+	}
+	got, err := l.ChooseFor(t.Context(), r)
+	require.NoError(t, err)
+	require.Equal(t, "192.0.2.2", got.Instance.IP)
+	require.Equal(t, 3, asked, "chosen, looked at with the others, looked at again")
+}
+
 // After an empty list nobody is a newcomer: there is no one to spare them.
 func TestDR16_WhoComesAfterAnEmptyListIsWarm(t *testing.T) {
 	s := memory.New()

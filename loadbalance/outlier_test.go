@@ -260,26 +260,29 @@ func TestDR12_TheActiveLimitDoesNotLeadBackToWhatWasTried(t *testing.T) {
 // noticed yet.
 func TestDR11_DeadInstanceIsNotCalledAgainAndAgain(t *testing.T) {
 	for _, on := range []bool{true, false} {
-		refused := 0
-		o := with(func(p *loadbalance.Properties) { p.Outlier.Enabled = on })
-		rt := loadbalance.NewTransport(having(t, o, inst(1), inst(2)), base(func(r *http.Request) (*http.Response, error) {
-			if r.URL.Host == first {
-				refused++
-				return nil, errRefused
+		synctest.Test(t, func(t *testing.T) { // in which no ejection comes to its end
+			refused := 0
+			o := with(func(p *loadbalance.Properties) { p.Outlier.Enabled = on })
+			o.Rand = seeded()
+			rt := loadbalance.NewTransport(having(t, o, inst(1), inst(2)), base(func(r *http.Request) (*http.Response, error) {
+				if r.URL.Host == first {
+					refused++
+					return nil, errRefused
+				}
+				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+			}), loadbalance.TransportOptions{})
+			for range 200 {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://orders/", nil)
+				require.NoError(t, err)
+				resp, err := rt.RoundTrip(req)
+				require.NoError(t, err)
+				require.NoError(t, resp.Body.Close())
 			}
-			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
-		}), loadbalance.TransportOptions{})
-		for range 200 {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://orders/", nil)
-			require.NoError(t, err)
-			resp, err := rt.RoundTrip(req)
-			require.NoError(t, err)
-			require.NoError(t, resp.Body.Close())
-		}
-		if on {
-			require.Equal(t, 3, refused)
-		} else {
-			require.Greater(t, refused, 50)
-		}
+			if on {
+				require.Equal(t, 3, refused)
+			} else {
+				require.Greater(t, refused, 50)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package loadbalance_test
 import (
 	"net/http"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -110,19 +111,14 @@ func TestDR1_IPType(t *testing.T) {
 
 // What is known of an instance stays, by whatever address it is called.
 func TestDR1_IPTypeKeepsWhatIsKnown(t *testing.T) {
-	s := memory.New()
-	both := inst(5, meta("IPv6", "2001:db8::5"))
-	s.Set(orders, both, inst(6, meta("IPv6", "2001:db8::6")))
-	l := balancer(t, s, with(ipType("IPv6"), outlier))
-	for n := range 20 {
-		got, err := l.Choose(t.Context(), orders)
-		require.NoError(t, err)
-		if got.Instance.IP == "2001:db8::5" {
-			got.Done(loadbalance.Outcome{Err: errRefused})
-		}
-		if n == 10 { // a list that says something new of the other
-			s.Set(orders, both, inst(6, meta("IPv6", "2001:db8::6", "a", "b")))
-		}
-	}
-	require.Equal(t, map[string]bool{"2001:db8::6": true}, hosts(t, l), "the other is ejected")
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		both := inst(5, meta("IPv6", "2001:db8::5"))
+		s.Set(orders, both, inst(6, meta("IPv6", "2001:db8::6")))
+		l := balancer(t, s, with(ipType("IPv6"), outlier))
+		end(t, l, "2001:db8::5", 2, errRefused)
+		s.Set(orders, both, inst(6, meta("IPv6", "2001:db8::6", "a", "b"))) // which says something new of the other
+		end(t, l, "2001:db8::5", 1, errRefused)
+		require.Equal(t, map[string]bool{"2001:db8::6": true}, hosts(t, l), "the other is ejected")
+	})
 }

@@ -144,19 +144,22 @@ func (v *view) pick(r *Request) (Result, error) {
 	if err != nil {
 		return result, err
 	}
-	avoided := r.avoids(result.Instance)
+	tried := r.wasTried(result.Instance)
+	avoided := tried || !r.reaches(result.Instance)
 	if avoided && r.lost(result.Instance) {
 		result.discard()
 		var ok bool
 		if result, matched, ok = v.pickAmong(r, func(i *registry.Instance) bool { return !r.lost(i) }); !ok {
 			return Result{}, ErrNoInstance
 		}
-		avoided = r.avoids(result.Instance)
+		tried = r.wasTried(result.Instance)
+		avoided = tried || !r.reaches(result.Instance)
 	}
 	if avoided {
 		other, otherMatched, ok := v.pickAmong(r, func(i *registry.Instance) bool { return !r.avoids(i) })
-		if ok && r.Lost != nil && otherMatched < matched && !r.reaches(result.Instance) {
-			// The call comes to what it asked for if it waits.
+		if ok && r.Lost != nil && otherMatched < matched && (!tried || !r.reaches(result.Instance)) {
+			// The call comes to what it asked for if it waits, or at once where that is
+			// connected by now.
 			other.discard()
 			ok = false
 		}

@@ -131,7 +131,7 @@ func (f *Fleet) Remove(t testing.TB, instances ...registry.Instance) {
 
 // tellTimeout is given to applications that do not come to see a change, since
 // another source of theirs has the say.
-const tellTimeout = 5 * time.Second
+const tellTimeout = 10 * time.Second
 
 // told waits until the applications that use a service see it as it is.
 func (f *Fleet) told(service registry.ServiceID, is func([]registry.Instance) bool) {

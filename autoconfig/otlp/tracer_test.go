@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/rollcall-go/rollcall/internal/testutil"
 )
 
 // all traces everything to an endpoint.
@@ -109,11 +110,8 @@ func TestTracer_ACollectorThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
 }
 
 func TestTracer_ACollectorThatIsAwayIsLoggedOnce(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
 	var log bytes.Buffer
-	o := all("http://" + l.Addr().String())
+	o := all("http://" + testutil.Refusing(t).String())
 	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	tracer, err := New(o)
 	require.NoError(t, err)

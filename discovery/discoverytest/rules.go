@@ -155,7 +155,7 @@ func testClose(t *testing.T, h Harness) {
 	began := time.Now()
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close())
-	require.Less(t, time.Since(began), closeWithin)
+	require.Less(t, time.Since(began), answerWithin)
 	_, err := s.Fetch(within(t), orders)
 	require.ErrorIs(t, err, discovery.ErrClosed)
 	_, err = s.Services(within(t), "", "")

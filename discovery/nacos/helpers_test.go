@@ -29,7 +29,7 @@ var orders = registry.ServiceID{Namespace: "public", Group: "DEFAULT_GROUP", Nam
 func newSource(t *testing.T, dial testutil.DialFunc, servers []string, p nacos.Push) *nacos.Source {
 	t.Helper()
 	client, err := nacosclient.New(nacosclient.Options{
-		Servers: servers, Transport: testutil.Transport(t, dial), Rand: func(int) int { return 0 },
+		Servers: servers, Transport: testutil.Transport(t, dial), Rand: func(int) int { return 0 }, RequestTimeout: time.Minute,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
@@ -134,7 +134,7 @@ func (p *pushing) send(to *net.UDPAddr, packet []byte) string {
 
 func (p *pushing) receive() string {
 	p.t.Helper()
-	require.NoError(p.t, p.conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(p.t, p.conn.SetReadDeadline(time.Now().Add(time.Minute)))
 	buffer := make([]byte, 64<<10)
 	n, _, err := p.conn.ReadFromUDP(buffer)
 	require.NoError(p.t, err)

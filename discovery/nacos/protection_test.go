@@ -42,6 +42,7 @@ func TestCase12_TheMatrixOverTheWire(t *testing.T) {
 
 					happens(c.Nodes[0])
 					time.Sleep(time.Minute)
+					synctest.Wait()
 					got, err := client.Snapshot(t.Context(), orders)
 					require.NoError(t, err)
 					broken := name == "null hosts"
@@ -100,7 +101,7 @@ func TestCase19_OverTheWire(t *testing.T) {
 		client := open()
 		require.Equal(t, 2, list(client))
 		c.Nodes[0].Remove("public", service, "", "192.0.2.8", 80)
-		time.Sleep(3 * time.Second)
+		time.Sleep(4 * time.Second) // lists are kept three
 		require.Equal(t, 1, list(client))
 		c.Nodes[0].SetFault(testutil.Always(testutil.Fault{Status: 503}))
 		for range 10 {

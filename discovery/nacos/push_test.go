@@ -3,9 +3,11 @@ package nacos_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/rollcall-go/rollcall/discovery"
 	"github.com/rollcall-go/rollcall/discovery/nacos"
+	"github.com/rollcall-go/rollcall/internal/nacosclient"
 	"github.com/rollcall-go/rollcall/internal/testutil"
 	"github.com/rollcall-go/rollcall/registry"
 )
@@ -178,13 +181,28 @@ func TestPush_WhatCannotWorkIsAnErrorAtOnce(t *testing.T) {
 }
 
 func TestPush_FixedPortAndAddress(t *testing.T) {
-	free := listenUDP(t, "0.0.0.0")
-	port := free.LocalAddr().(*net.UDPAddr).Port
-	require.NoError(t, free.Close())
 	listener, fake := testutil.NewListener(), testutil.NewFakeNacos()
 	testutil.Serve(t, listener, fake)
-	s := newSource(t, listener.Dial, []string{"127.0.0.1"}, nacos.Push{Enabled: true, Port: port, AdvertiseIP: "192.0.2.44"})
-	_, err := s.Fetch(t.Context(), orders)
+	client, err := nacosclient.New(nacosclient.Options{Servers: []string{"127.0.0.1"}, Transport: testutil.Transport(t, listener.Dial)})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+	// A port that was free may be somebody's by now.
+	var s *nacos.Source
+	var port int
+	for range 100 {
+		free := listenUDP(t, "0.0.0.0")
+		port = free.LocalAddr().(*net.UDPAddr).Port
+		require.NoError(t, free.Close())
+		s, err = nacos.NewSource(nacos.Options{
+			Connection: nacos.Connection{Client: client}, Push: nacos.Push{Enabled: true, Port: port, AdvertiseIP: "192.0.2.44"},
+		})
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	_, err = s.Fetch(t.Context(), orders)
 	require.NoError(t, err)
 	q := fake.Requests("GET", "/ns/instance/list")[0].Query
 	require.Equal(t, fmt.Sprint(port), q.Get("udpPort"))

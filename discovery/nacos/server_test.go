@@ -54,5 +54,5 @@ func TestPush_ReachesTheClientOfTheRealServer(t *testing.T) {
 	require.Eventually(t, func() bool {
 		s, err := client.Snapshot(t.Context(), orders)
 		return err == nil && len(s.Instances) == 1 && s.Instances[0].IP == want.IP && s.Instances[0].Metadata["Version"] == "2"
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }

@@ -111,6 +111,7 @@ func TestCase13_ContentCountsAndNotTime(t *testing.T) {
 		})
 		require.NoError(t, err)
 		time.Sleep(30 * time.Second)
+		synctest.Wait()
 		sub.Close()
 		require.NoError(t, client.Close())
 		synctest.Wait()
@@ -191,7 +192,7 @@ func TestCase17_NewAndCloseLeaveNothing(t *testing.T) {
 func TestModule(t *testing.T) {
 	var client *discovery.Client
 	app := fxtest.New(t, nacos.Module, discovery.Module,
-		fx.Supply(nacos.Options{Connection: nacos.Connection{Servers: []string{"127.0.0.1:1"}}}),
+		fx.Supply(nacos.Options{Connection: nacos.Connection{Servers: []string{"127.0.0.1:1"}}}, discovery.Options{FirstFetchTimeout: time.Minute}),
 		fx.Populate(&client))
 	app.RequireStart()
 	_, err := client.Snapshot(t.Context(), orders)

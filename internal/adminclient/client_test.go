@@ -40,7 +40,7 @@ func answering(t *testing.T, answers map[string]string) *Client {
 		_, _ = fmt.Fprint(w, body)
 	}))
 	t.Cleanup(server.Close)
-	c, err := New(nacosclient.Options{Servers: []string{server.URL + "/nacos"}, RequestTimeout: 5 * time.Second})
+	c, err := New(nacosclient.Options{Servers: []string{server.URL + "/nacos"}, RequestTimeout: time.Minute})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c

@@ -220,8 +220,9 @@ func TestCR10_ManyCallersLogInOnce(t *testing.T) {
 			var all sync.WaitGroup
 			for range 20 {
 				all.Go(func() {
-					_, err := client.ServerStatus(t.Context())
-					require.NoError(t, err)
+					if _, err := client.ServerStatus(t.Context()); err != nil {
+						t.Error(err)
+					}
 				})
 			}
 			all.Wait()

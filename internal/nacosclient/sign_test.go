@@ -91,7 +91,9 @@ func TestTLS_BothSidesShowTheirCertificates(t *testing.T) {
 	address := server.Listener.Addr().String()
 
 	ask := func(config *tls.Config) error {
-		client, err := nacosclient.New(nacosclient.Options{Servers: []string{address}, TLS: config, MaxRetries: 1})
+		client, err := nacosclient.New(nacosclient.Options{
+			Servers: []string{address}, TLS: config, MaxRetries: 1, ConnectTimeout: time.Minute, RequestTimeout: time.Minute,
+		})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, client.Close()) }()
 		_, err = client.ServerStatus(t.Context())

@@ -121,8 +121,9 @@ func TestEndpoint_ThoseWhoWaitShareTheErrorToo(t *testing.T) {
 		for range 20 {
 			all.Go(func() {
 				_, err := client.ServerStatus(t.Context())
-				require.ErrorContains(t, err, "list of servers")
-				require.Equal(t, 3*time.Second, time.Since(began))
+				if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "list of servers") || took != 3*time.Second {
+					t.Errorf("after %s: %v", took, err)
+				}
 			})
 		}
 		all.Wait()

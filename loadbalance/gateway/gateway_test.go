@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxtest"
 
+	"github.com/rollcall-go/rollcall/internal/testutil"
 	"github.com/rollcall-go/rollcall/loadbalance"
 	"github.com/rollcall-go/rollcall/loadbalance/gateway"
 )
@@ -195,10 +195,8 @@ func TestDR2_GatewayBalancesByItsCallersAddress(t *testing.T) {
 
 func TestDR8_GatewayTriesAnotherInstance(t *testing.T) {
 	b := backend(t, echo)
-	dead, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, dead.Close())
-	s := withGin(t, only("orders"), at("orders", b.Listener.Addr().String()), at("orders", dead.Addr().String()))
+	dead := testutil.Refusing(t).String()
+	s := withGin(t, only("orders"), at("orders", b.Listener.Addr().String()), at("orders", dead))
 	for range 20 {
 		resp, body := s.ask(t, http.MethodPost, "/orders/x", func(r *http.Request) {
 			r.Body = io.NopCloser(strings.NewReader("text")) // a stream
@@ -206,11 +204,11 @@ func TestDR8_GatewayTriesAnotherInstance(t *testing.T) {
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		require.True(t, strings.HasSuffix(body, "\n\ntext"), body)
 	}
-	s.source.Set(at("orders", "127.0.0.1:1").Service, at("orders", dead.Addr().String()))
+	s.source.Set(at("orders", dead).Service, at("orders", dead))
 	resp, body := s.ask(t, http.MethodGet, "/orders/x")
 	require.Equal(t, http.StatusBadGateway, resp.StatusCode)
 	require.Equal(t, "orders could not be called\n", body, "addresses stay inside")
-	require.Contains(t, s.log.String(), dead.Addr().String())
+	require.Contains(t, s.log.String(), dead)
 }
 
 func TestGatewayFailures(t *testing.T) {

@@ -42,21 +42,23 @@ func TestCase19_GRPCInstancesLeaveUnderTrafficWithoutAFailedCall(t *testing.T) {
 		staying := []*server{two, one}[n%2]
 		f.Set(users, at(three), at(staying))
 		before := calls.Load()
-		require.Eventually(t, func() bool { return calls.Load() > before+20 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return calls.Load() > before+20 }, patience, time.Millisecond)
+		// Calls that were on their way come to their end before the connection is closed.
+		require.Eventually(t, func() bool { return leaving.open.Load() == 0 }, patience, time.Millisecond)
 		served := leaving.calls.Load()
 		before = calls.Load()
-		require.Eventually(t, func() bool { return calls.Load() > before+20 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return calls.Load() > before+20 }, patience, time.Millisecond)
 		require.Equal(t, served, leaving.calls.Load(), "who has left is called no more")
 		f.Set(users, at(three), at(staying), at(leaving))
-		require.Eventually(t, func() bool { return leaving.calls.Load() > served }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return leaving.calls.Load() > served }, patience, time.Millisecond)
 	}
 	f.Set(users, at(three))
 	before := calls.Load()
-	require.Eventually(t, func() bool { return calls.Load() > before+20 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return calls.Load() > before+20 }, patience, time.Millisecond)
 	one.GracefulStop()
 	two.GracefulStop()
 	before = calls.Load()
-	require.Eventually(t, func() bool { return calls.Load() > before+20 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return calls.Load() > before+20 }, patience, time.Millisecond)
 	stop()
 	wg.Wait()
 	require.Zero(t, failures.Load(), "of %d calls", calls.Load())
@@ -72,12 +74,12 @@ func TestGRPCConnectionsOfWhoLeftAreClosed(t *testing.T) {
 	require.Zero(t, three.accepted.Load()+four.accepted.Load())
 	for _, gone := range []func(*registry.Instance){weight(0), off} {
 		f.Set(users, at(one), at(two, gone))
-		require.Eventually(t, func() bool { return two.open.Load() == 0 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return two.open.Load() == 0 }, patience, time.Millisecond)
 		f.Set(users, at(one), at(two))
 		connected(t, conn, one, two)
 	}
 	f.Set(users, at(one))
-	require.Eventually(t, func() bool { return two.open.Load() == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return two.open.Load() == 0 }, patience, time.Millisecond)
 	require.EqualValues(t, 1, one.open.Load())
 	require.Equal(t, map[string]int{"one": 10}, shares(t, conn, 10))
 }
@@ -86,7 +88,7 @@ func TestGRPCIdleConnectionComesBack(t *testing.T) {
 	conn := newFleet(t, loadbalance.Options{}, at(serve(t, "one"))).conn(t, grpc.WithIdleTimeout(10*time.Millisecond))
 	for range 3 {
 		require.Equal(t, map[string]int{"one": 1}, shares(t, conn, 1))
-		require.Eventually(t, func() bool { return conn.GetState() == connectivity.Idle }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return conn.GetState() == connectivity.Idle }, patience, time.Millisecond)
 	}
 }
 
@@ -104,18 +106,22 @@ func TestGRPCServerThatRestartsIsConnectedAgain(t *testing.T) {
 		}()
 		return s, ended
 	}
+	// The port stays ours while nobody serves at it.
+	held, err := l.(*net.TCPListener).File()
+	require.NoError(t, err)
+	defer held.Close()
 	s, ended := start(l)
 	conn := newFleet(t, loadbalance.Options{}, registry.NewInstance(users, "127.0.0.1", port)).conn(t)
 	require.Equal(t, map[string]int{"one": 1}, shares(t, conn, 1))
 	s.Stop()
 	<-ended
-	l, err = net.Listen("tcp", l.Addr().String())
+	l, err = net.FileListener(held)
 	require.NoError(t, err)
 	s, ended = start(l)
 	require.Eventually(t, func() bool {
 		name, err := ask(t.Context(), conn, "", grpc.WaitForReady(true))
 		return err == nil && name == "one" // the first may notice that the connection is gone
-	}, 10*time.Second, time.Millisecond)
+	}, patience, time.Millisecond)
 	s.Stop()
 	<-ended
 }
@@ -195,7 +201,7 @@ func TestDR11_GRPCSpillsOverWhenWhatIsPreferredIsDown(t *testing.T) {
 			require.Eventually(t, func() bool {
 				who, err := ask(t.Context(), conn, "")
 				return err == nil && who == "far" // the first may notice that the connection is gone
-			}, 10*time.Second, time.Millisecond, name)
+			}, patience, time.Millisecond, name)
 			require.Equal(t, map[string]int{"far": 20}, shares(t, conn, 20), name)
 		}
 	}

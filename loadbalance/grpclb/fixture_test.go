@@ -32,6 +32,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var users = registry.ServiceID{Name: "user-service"}.Normalize()
 
+// patience is how long something may take that is certain to happen.
+const patience = time.Minute
+
 const (
 	askMethod   = "/test.Who/Ask"
 	watchMethod = "/test.Who/Watch"
@@ -233,7 +236,7 @@ func (f *fleet) conn(t testing.TB, opts ...grpc.DialOption) *grpc.ClientConn {
 
 // ask makes one call.
 func ask(ctx context.Context, conn grpc.ClientConnInterface, question string, opts ...grpc.CallOption) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	out := new(wrapperspb.StringValue)
 	err := conn.Invoke(ctx, askMethod, wrapperspb.String(question), out, opts...)
@@ -263,5 +266,5 @@ func connected(t *testing.T, conn grpc.ClientConnInterface, servers ...*server) 
 			}
 		}
 		return true
-	}, 10*time.Second, time.Millisecond)
+	}, patience, time.Millisecond)
 }

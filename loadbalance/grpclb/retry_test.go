@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -27,6 +28,19 @@ func stubborn() loadbalance.Options {
 	return loadbalance.Options{Properties: &p}
 }
 
+// bothAnswer waits until either server has answered a call that the other refused.
+func bothAnswer(t *testing.T, conn grpc.ClientConnInterface) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		two, err := ask(t.Context(), conn, "not one")
+		if err != nil || two != "two" {
+			return false
+		}
+		one, err := ask(t.Context(), conn, "not two")
+		return err == nil && one == "one"
+	}, patience, time.Millisecond)
+}
+
 // again is how a caller's own interceptor tries a call once more.
 func again(ctx context.Context, method string, in, out any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	err := invoke(ctx, method, in, out, cc, opts...)
@@ -45,6 +59,7 @@ func TestDR7_GRPCRetriesGoToAnotherInstance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			conn := newFleet(t, stubborn(), at(one), at(two)).conn(t, opt)
 			require.Len(t, shares(t, conn, 20), 1)
+			bothAnswer(t, conn)
 			for range 50 {
 				name, err := ask(t.Context(), conn, "not one")
 				require.NoError(t, err)
@@ -57,6 +72,7 @@ func TestDR7_GRPCRetriesGoToAnotherInstance(t *testing.T) {
 	}
 	t.Run("of a stream", func(t *testing.T) {
 		conn := newFleet(t, stubborn(), at(one), at(two)).conn(t, grpc.WithDefaultServiceConfig(retrying))
+		bothAnswer(t, conn)
 		for range 20 {
 			for not, want := range map[string]string{"one": "two", "two": "one"} {
 				stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, watchMethod)

@@ -29,7 +29,7 @@ func watchedServer(t *testing.T, w nacos.Watch) (*nacos.Registry, *nacosclient.C
 	l := testutil.NewListener()
 	server := nacosserver.Start(t, l, nil)
 	client, err := nacosclient.New(nacosclient.Options{
-		Servers: []string{"127.0.0.1"}, Transport: testutil.Transport(t, l.Dial),
+		Servers: []string{"127.0.0.1"}, Transport: testutil.Transport(t, l.Dial), RequestTimeout: time.Minute,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
@@ -72,7 +72,7 @@ func TestRegistry_SuiteAgainstTheFake(t *testing.T) {
 			testutil.Serve(t, l, testutil.NewFakeNacos())
 			var err error
 			client, err = nacosclient.New(nacosclient.Options{
-				Servers: []string{"127.0.0.1"}, Transport: testutil.Transport(t, l.Dial),
+				Servers: []string{"127.0.0.1"}, Transport: testutil.Transport(t, l.Dial), RequestTimeout: time.Minute,
 			})
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, client.Close()) })

@@ -74,7 +74,7 @@ func TestWatch_TellsWhatWasAdopted(t *testing.T) {
 		r.Watch(func(reg registry.Registration) { told = append(told, reg) })
 		reg := registration()
 		require.NoError(t, r.Register(t.Context(), reg))
-		time.Sleep(time.Minute)
+		time.Sleep(63 * time.Second) // between two looks and two beats
 		require.Empty(t, told, "nothing was changed")
 
 		edit(t, c, func(i *testutil.FakeInstance) { i.Metadata = map[string]string{"color": "green"} })
@@ -107,7 +107,7 @@ func TestWatch_AnEditBeforeTheFirstLook(t *testing.T) {
 		r := newRegistry(t, c, watching)
 		require.NoError(t, r.Register(t.Context(), registration()))
 		edit(t, c, func(i *testutil.FakeInstance) { i.Weight = 5 })
-		time.Sleep(time.Minute)
+		time.Sleep(63 * time.Second) // between two looks and two beats
 		c.Nodes[0].SetFault(nil)
 		c.Nodes[0].Wipe()
 		time.Sleep(2 * period)

@@ -289,7 +289,7 @@ func closeFinal(f *fixture) {
 	start := time.Now()
 	require.NoError(f, f.reg.Close())
 	require.NoError(f, f.reg.Close())
-	require.Less(f, time.Since(start), 2500*time.Millisecond, "Close is bounded by two seconds")
+	require.Less(f, time.Since(start), testTimeout, "Close is bounded")
 
 	f.fails(f.reg.Register(f.ctx, r), registry.ErrClosed, r)
 	f.fails(f.reg.Deregister(f.ctx, r), registry.ErrClosed, r)

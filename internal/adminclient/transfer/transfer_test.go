@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -52,7 +53,7 @@ func (s *registry) client(t *testing.T) *adminclient.Client {
 	t.Helper()
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	c, err := adminclient.New(nacosclient.Options{Servers: []string{server.URL + "/nacos"}})
+	c, err := adminclient.New(nacosclient.Options{Servers: []string{server.URL + "/nacos"}, RequestTimeout: time.Minute})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
