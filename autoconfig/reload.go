@@ -74,10 +74,27 @@ func (r *reloader) pending() map[string]config.Effective {
 	return r.waiting
 }
 
-// reload is [App.Reload].
+// reload is [App.Reload]. A change that could not be made, and may be later, is left
+// to the watch as one that nobody has looked at.
 func (r *reloader) reload(ctx context.Context, why string) error {
 	r.turn.Lock()
 	defer r.turn.Unlock()
+	err := r.reloadInTurn(ctx, why)
+	if mayPass(err) {
+		r.forget()
+	}
+	return err
+}
+
+// reloadChanged is reload for the watch, which tries again by itself.
+func (r *reloader) reloadChanged(ctx context.Context, why string) error {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	return r.reloadInTurn(ctx, why)
+}
+
+// reloadInTurn reads and applies. The turn is held.
+func (r *reloader) reloadInTurn(ctx context.Context, why string) error {
 	if r.parts == nil || r.life.Err() != nil {
 		return errors.New("reload the configuration: the application does not run")
 	}
@@ -140,8 +157,18 @@ func (r *reloader) look() {
 	}
 }
 
-// seen reports whether this content of the file was read, or was found bad.
+// forget has the content of the file be new to whoever looks at it next.
+func (r *reloader) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.content = nil
+}
+
+// seen reports whether this content of the file was read, or was found bad. It waits
+// for a reload under way, which may come to forget it.
 func (r *reloader) seen(content []byte) bool {
+	r.turn.Lock()
+	defer r.turn.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return bytes.Equal(content, r.content)

@@ -7,7 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,8 +17,9 @@ import (
 	"github.com/rollcall-go/rollcall/registry"
 )
 
-// watchOf watches a file whose reloads end as outcome says, by their number.
-func watchOf(t *testing.T, outcome func(n int64) error) (write func(text string), reloads *atomic.Int64) {
+// watchOf watches a file whose reloads end as outcome says, by their number, and
+// tells why they were made.
+func watchOf(t *testing.T, outcome func(n int) error) (write func(text string), whys func() []string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.yaml")
 	write = func(text string) { // at once, or half of it might be read
@@ -25,7 +27,8 @@ func watchOf(t *testing.T, outcome func(n int64) error) (write func(text string)
 		require.NoError(t, os.Rename(file+".new", file))
 	}
 	write("as it was")
-	reloads = new(atomic.Int64)
+	var mu sync.Mutex
+	var made []string
 	last := "as it was"
 	w := &fileWatch{
 		file: file, retry: time.Millisecond,
@@ -35,27 +38,42 @@ func watchOf(t *testing.T, outcome func(n int64) error) (write func(text string)
 			return last == before
 		},
 		logger: slog.New(slog.DiscardHandler),
-		reload: func(context.Context, string) error { return outcome(reloads.Add(1)) },
+		reload: func(_ context.Context, why string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			made = append(made, why)
+			return outcome(len(made))
+		},
 	}
 	w.start()
 	t.Cleanup(w.stop)
-	return write, reloads
+	return write, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(made)
+	}
 }
+
+const (
+	changed = "the file changed"
+	failed  = "the last attempt failed"
+)
 
 // The file changes while the registry is away, and nobody touches it again.
 func TestReload_AChangeDuringAnOutageIsMadeAfterIt(t *testing.T) {
-	write, reloads := watchOf(t, func(n int64) error {
+	write, whys := watchOf(t, func(n int) error {
 		if n < 4 {
 			return errors.New("the registry does not answer")
 		}
 		return nil
 	})
 	write("another weight")
-	require.Eventually(t, func() bool { return reloads.Load() == 4 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(whys()) >= 4 }, patience, 10*time.Millisecond)
 
 	write("one more")
-	require.Eventually(t, func() bool { return reloads.Load() > 4 }, 20*time.Second, 10*time.Millisecond)
-	require.Equal(t, int64(5), reloads.Load(), "what was made is not made again")
+	want := []string{changed, failed, failed, failed, changed}
+	require.Eventually(t, func() bool { return len(whys()) >= len(want) }, patience, 10*time.Millisecond)
+	require.Equal(t, want, whys(), "what was made is not made again")
 }
 
 func TestReload_AFileThatIsNoYAMLIsNotTriedAgain(t *testing.T) {
@@ -71,11 +89,11 @@ func TestReload_WhatStaysWrongIsNotTriedAgain(t *testing.T) {
 	for _, err := range []error{
 		unreadable{errors.New("a.yaml: no YAML")}, fmt.Errorf("reload: %w", registry.ErrInvalidRegistration), &registry.CodeError{What: "customizer", Err: errors.New("no")},
 	} {
-		write, reloads := watchOf(t, func(int64) error { return err })
+		write, whys := watchOf(t, func(int) error { return err })
 		write("one")
-		require.Eventually(t, func() bool { return reloads.Load() > 0 }, 20*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return len(whys()) >= 1 }, patience, 10*time.Millisecond)
 		write("two")
-		require.Eventually(t, func() bool { return reloads.Load() > 1 }, 20*time.Second, 10*time.Millisecond)
-		require.Equal(t, int64(2), reloads.Load(), "%v", err)
+		require.Eventually(t, func() bool { return len(whys()) >= 2 }, patience, 10*time.Millisecond)
+		require.Equal(t, []string{changed, changed}, whys(), "%v", err)
 	}
 }

@@ -260,6 +260,19 @@ func TestReload_WhatWasReadOnRequestIsNoChange(t *testing.T) {
 	require.False(t, r.reloader.seen([]byte("else")))
 }
 
+// Who sends SIGHUP right after writing the file, while the registry is away, has the
+// change made as well when it is back.
+func TestReload_WhatCouldNotBeMadeOnRequestIsLeftToTheWatch(t *testing.T) {
+	r := reloadWith(t, "", Property("application.reload-on-change", true))
+	r.nacos.SetFault(testutil.Always(testutil.Fault{Status: http.StatusServiceUnavailable}))
+	require.Error(t, r.reload("cloud.nacos.discovery.weight: 4\n"))
+	r.nacos.SetFault(nil)
+	require.Eventually(t, func() bool {
+		known := r.nacos.Instances("public", "DEFAULT_GROUP@@orders")
+		return len(known) == 1 && known[0].Weight == 4
+	}, patience, 10*time.Millisecond)
+}
+
 // A file that was found by a search and is gone does not make everything a default.
 func TestReload_AFileThatIsGone(t *testing.T) {
 	t.Chdir(t.TempDir())

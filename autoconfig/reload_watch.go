@@ -45,7 +45,7 @@ type reloads struct {
 
 func newReloads(p reloaderParams) *reloads {
 	r := p.Reloader
-	return &reloads{p, &fileWatch{reload: r.reload, file: r.file(), seen: r.seen, retry: firstRetry, logger: p.Logger}}
+	return &reloads{p, &fileWatch{reload: r.reloadChanged, file: r.file(), seen: r.seen, retry: firstRetry, logger: p.Logger}}
 }
 
 // start has the reloader ready, and watch the file.

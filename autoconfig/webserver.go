@@ -180,9 +180,12 @@ func (s *WebServer) sendAway(next http.Handler) http.Handler {
 		if s.retired.Load() && r.Header.Get("Upgrade") == "" {
 			w.Header().Set("Connection", "close")
 		}
-		if s.goodbye.Load() {
+		if s.goodbye.Load() && r.ProtoMajor == 1 {
 			// The end of the input is the server's doing and no sign of a client that left.
-			r = r.WithContext(context.WithoutCancel(r.Context()))
+			ctx, end := context.WithCancel(context.WithoutCancel(r.Context()))
+			defer end()
+			defer context.AfterFunc(s.cut, end)()
+			r = r.WithContext(ctx)
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -222,6 +225,7 @@ func (s *WebServer) Stop(ctx context.Context) error {
 			s.logger.Warn("requests were cut at shutdown", "waited", time.Since(start).Round(time.Millisecond), "error", err)
 		}
 	}
+	s.cutNow() // nothing is waited for any longer
 	err := s.server.Close()
 	<-s.served
 	return err
