@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,6 +73,22 @@ func TestCR2_AProcessThatStartsInAnOutageHasTheListOfTheLast(t *testing.T) {
 		require.False(t, snapshot(t, c).Stale())
 		_, err := c.Snapshot(t.Context(), registry.ServiceID{Name: "nobody-saved"})
 		require.NoError(t, err)
+	})
+}
+
+// A registry that answers with weights that are no numbers has its lists saved like
+// any other, with what each of them counts as.
+func TestCR2_AWeightThatIsNoNumberIsSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		weighing := func(n byte, weight float64) registry.Instance {
+			return inst(n, func(i *registry.Instance) { i.Weight = weight })
+		}
+		dir := t.TempDir()
+		fill(t, dir, weighing(1, math.NaN()), weighing(2, math.Inf(1)), weighing(3, math.Inf(-1)), weighing(4, 2.5))
+		s := newFake()
+		s.fail(errDown)
+		got := snapshot(t, onDisk(t, dir, s)).Instances
+		require.Equal(t, []registry.Instance{weighing(1, 1), weighing(2, 10000), weighing(3, 0), weighing(4, 2.5)}, got)
 	})
 }
 
