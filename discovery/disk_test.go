@@ -256,6 +256,38 @@ func TestCR2_AnIncompleteListIsNotSaved(t *testing.T) {
 	})
 }
 
+// What changed while a list was incomplete is in the file as soon as the list is
+// whole again, though its content is the same then.
+func TestCR2_AListThatIsWholeAgainIsSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		first, second := newFake(inst(1)), newFake(inst(2))
+		union := func(o *discovery.Options) {
+			o.Sources, o.Merge = []discovery.Source{first, second}, discovery.MergeUnion
+		}
+		first.name, second.name = "first", "second"
+		c := onDisk(t, dir, first, union)
+		subscribe(t, c)
+		after(time.Minute)
+		second.fail(errDown)
+		first.set(inst(1), inst(3))
+		after(time.Minute)
+		require.True(t, snapshot(t, c).Stale())
+		require.Len(t, snapshot(t, c).Instances, 3)
+		second.set(inst(2))
+		after(2 * time.Minute)
+		require.False(t, snapshot(t, c).Stale())
+		require.NoError(t, c.Close())
+
+		first, second = newFake(), newFake()
+		first.name, second.name = "first", "second"
+		first.fail(errDown)
+		second.fail(errDown)
+		c = onDisk(t, dir, first, union)
+		require.Equal(t, []string{inst(1).IP, inst(2).IP, inst(3).IP}, addresses(snapshot(t, c)))
+	})
+}
+
 // A folder that cannot be written to is reported and disturbs nothing.
 func TestCR2_AFolderThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
