@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -135,6 +136,29 @@ func TestBR6_NacosDiscovery(t *testing.T) {
 
 	status, _ = get(t, start(t, ConfigYAML(quiet), Backend(newFakeRegistry()), everything), "/actuator/nacosdiscovery")
 	require.Equal(t, 404, status, "no Nacos")
+}
+
+// One instance that an old registry answers with must not leave the operator
+// without an answer.
+func TestBR6_WeightThatIsNoNumberIsShown(t *testing.T) {
+	r := registrymemory.New()
+	for n, weight := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		i := registry.NewInstance(registry.ServiceID{Name: "users"}, "127.0.0.9", 1+n)
+		i.Weight = weight
+		require.NoError(t, r.Register(t.Context(), registry.Registration{Instance: i}))
+	}
+	var balancer *loadbalance.LoadBalancer
+	app := start(t, ConfigYAML(quiet), Backend(r, discoverymemory.FromRegistry(r)), everything, fx.Populate(&balancer))
+	_, err := balancer.Choose(t.Context(), balancer.ID("users"))
+	require.NoError(t, err)
+	for _, path := range []string{"/actuator/discovery", "/actuator/loadbalancer"} {
+		_, body := get(t, app, path)
+		var weights []any
+		for _, i := range tree(t, body)["services"].([]any)[0].(map[string]any)["instances"].([]any) {
+			weights = append(weights, i.(map[string]any)["weight"])
+		}
+		require.Equal(t, []any{1.0, 10000.0, 0.0}, weights, path)
+	}
 }
 
 func TestBR6_DiscoveryAndLoadBalancer(t *testing.T) {

@@ -10,17 +10,36 @@ import (
 )
 
 // arrange brings a list that was just handed over into the form of a snapshot:
-// normalised, sorted, one instance per identity. Two answers with the same
-// content are equal afterwards, whatever order the source had them in.
+// normalised, sorted, one instance per identity, its weights numbers. Two answers
+// with the same content are equal afterwards, whatever order the source had them
+// in.
 func arrange(id registry.ServiceID, list []registry.Instance) []registry.Instance {
 	for i := range list {
 		list[i].Service = id
 		if list[i].Cluster == "" {
 			list[i].Cluster = registry.DefaultCluster
 		}
+		list[i].Weight = finite(list[i].Weight)
 	}
 	slices.SortStableFunc(list, compareIdentity)
 	return slices.CompactFunc(list, func(a, b registry.Instance) bool { return compareIdentity(a, b) == 0 })
+}
+
+// maxWeight is the largest weight a registry accepts.
+const maxWeight = 10000
+
+// finite returns what a weight counts as that is no number. An old registry may
+// answer with one, and no file and no answer in JSON could hold it.
+func finite(weight float64) float64 {
+	switch {
+	case math.IsNaN(weight):
+		return 1 // as for an instance that says nothing
+	case math.IsInf(weight, 1):
+		return maxWeight
+	case math.IsInf(weight, -1):
+		return 0
+	}
+	return weight
 }
 
 func compareIdentity(a, b registry.Instance) int {
@@ -36,8 +55,7 @@ func sameContent(a, b []registry.Instance) bool {
 	return slices.EqualFunc(a, b, func(a, b registry.Instance) bool {
 		return compareIdentity(a, b) == 0 &&
 			a.Healthy == b.Healthy && a.Enabled == b.Enabled &&
-			// By bits, or a NaN would be a change with every answer.
-			math.Float64bits(a.Weight) == math.Float64bits(b.Weight) &&
+			a.Weight == b.Weight &&
 			maps.Equal(a.Metadata, b.Metadata)
 	})
 }

@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,6 +73,22 @@ func TestCR2_AProcessThatStartsInAnOutageHasTheListOfTheLast(t *testing.T) {
 		require.False(t, snapshot(t, c).Stale())
 		_, err := c.Snapshot(t.Context(), registry.ServiceID{Name: "nobody-saved"})
 		require.NoError(t, err)
+	})
+}
+
+// A registry that answers with weights that are no numbers has its lists saved like
+// any other, with what each of them counts as.
+func TestCR2_AWeightThatIsNoNumberIsSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		weighing := func(n byte, weight float64) registry.Instance {
+			return inst(n, func(i *registry.Instance) { i.Weight = weight })
+		}
+		dir := t.TempDir()
+		fill(t, dir, weighing(1, math.NaN()), weighing(2, math.Inf(1)), weighing(3, math.Inf(-1)), weighing(4, 2.5))
+		s := newFake()
+		s.fail(errDown)
+		got := snapshot(t, onDisk(t, dir, s)).Instances
+		require.Equal(t, []registry.Instance{weighing(1, 1), weighing(2, 10000), weighing(3, 0), weighing(4, 2.5)}, got)
 	})
 }
 
@@ -236,6 +253,38 @@ func TestCR2_AnIncompleteListIsNotSaved(t *testing.T) {
 		s.fail(errDown)
 		c = process(down, s)
 		require.Equal(t, []string{inst(1).IP, inst(2).IP}, addresses(snapshot(t, c)))
+	})
+}
+
+// What changed while a list was incomplete is in the file as soon as the list is
+// whole again, though its content is the same then.
+func TestCR2_AListThatIsWholeAgainIsSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		first, second := newFake(inst(1)), newFake(inst(2))
+		union := func(o *discovery.Options) {
+			o.Sources, o.Merge = []discovery.Source{first, second}, discovery.MergeUnion
+		}
+		first.name, second.name = "first", "second"
+		c := onDisk(t, dir, first, union)
+		subscribe(t, c)
+		after(time.Minute)
+		second.fail(errDown)
+		first.set(inst(1), inst(3))
+		after(time.Minute)
+		require.True(t, snapshot(t, c).Stale())
+		require.Len(t, snapshot(t, c).Instances, 3)
+		second.set(inst(2))
+		after(2 * time.Minute)
+		require.False(t, snapshot(t, c).Stale())
+		require.NoError(t, c.Close())
+
+		first, second = newFake(), newFake()
+		first.name, second.name = "first", "second"
+		first.fail(errDown)
+		second.fail(errDown)
+		c = onDisk(t, dir, first, union)
+		require.Equal(t, []string{inst(1).IP, inst(2).IP, inst(3).IP}, addresses(snapshot(t, c)))
 	})
 }
 

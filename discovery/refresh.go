@@ -171,7 +171,9 @@ func (c *Client) follow(e *entry, f effect, now time.Time) {
 	if f.changed {
 		c.events.note(c, e)
 	}
-	if c.disk != nil && e.known != nil && !e.known.Stale() && (f.renewed || now.Sub(e.saved) > c.disk.touchEvery) {
+	// What is new in a list that is incomplete, or not believed, is saved when it no
+	// longer is.
+	if c.disk != nil && e.known != nil && !e.known.Stale() && (f.renewed || f.recovered || now.Sub(e.saved) > c.disk.touchEvery) {
 		e.saved = now
 		c.disk.changes.note(c, e)
 	}

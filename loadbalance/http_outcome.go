@@ -3,6 +3,7 @@ package loadbalance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -66,4 +67,13 @@ func (b *watchedBody) end(err error) {
 type watchedConn struct {
 	*watchedBody
 	io.Writer
+}
+
+// CloseWrite ends one direction, as net/http's own body of a switched protocol
+// does: what a proxy's caller has finished saying must not cut off the answer.
+func (c *watchedConn) CloseWrite() error {
+	if inner, ok := c.Writer.(interface{ CloseWrite() error }); ok {
+		return inner.CloseWrite()
+	}
+	return fmt.Errorf("close the writing side: %w", http.ErrNotSupported)
 }

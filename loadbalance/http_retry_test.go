@@ -371,6 +371,72 @@ func TestOutcome_IsToldOnceWhateverTheCallerDoes(t *testing.T) {
 	}
 }
 
+// A handler whose call panics is recovered by its server; the instance is not
+// busy with that call for ever.
+func TestOutcome_IsToldOfAPanic(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		base         base
+		transformers []loadbalance.Transformer
+	}{
+		{name: "of the base", base: func(*http.Request) (*http.Response, error) { panic("broken") }},
+		{name: "of the base at the second attempt", base: func(r *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(r.URL.Host, inst(1).IP) {
+				return nil, errRefused
+			}
+			panic("broken")
+		}},
+		{name: "of a transformer", transformers: []loadbalance.Transformer{{
+			Name: "broken", Transform: func(*http.Request, *registry.Instance) (*http.Request, error) { panic("broken") },
+		}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := having(t, with(outlier, func(p *loadbalance.Properties) { p.Algorithm = loadbalance.PolicyRoundRobin }), inst(1), inst(2))
+			client := loadbalance.NewHTTPClient(loadbalance.NewTransport(l, c.base, loadbalance.TransportOptions{Transformers: c.transformers}))
+			for range 2 {
+				require.PanicsWithValue(t, "broken", func() { _, _ = client.Get("http://orders/") })
+			}
+			state, _ := l.State(orders)
+			for _, i := range state.Instances {
+				require.Zero(t, i.Active, i.Address)
+			}
+		})
+	}
+}
+
+// A switched protocol can be ended in one direction, where the connection can.
+func TestOutcome_HalfCloseIsPassedOn(t *testing.T) {
+	conn := &halfCloser{}
+	for _, c := range []struct {
+		body io.ReadCloser
+		err  error
+	}{{conn, nil}, {readWriter{}, http.ErrNotSupported}} {
+		policy := &learning{}
+		rt := loadbalance.NewTransport(having(t, loadbalance.Options{Policy: policy}, inst(1)), base(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusSwitchingProtocols, Body: c.body}, nil
+		}), loadbalance.TransportOptions{})
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://orders/", nil)
+		require.NoError(t, err)
+		resp, err := rt.RoundTrip(req)
+		require.NoError(t, err)
+		require.ErrorIs(t, resp.Body.(interface{ CloseWrite() error }).CloseWrite(), c.err)
+		require.Empty(t, policy.outcomes)
+		require.NoError(t, resp.Body.Close())
+		policy.requireEnded(t, 1)
+	}
+	require.True(t, conn.half)
+}
+
+type halfCloser struct {
+	readWriter
+	half bool
+}
+
+func (c *halfCloser) CloseWrite() error {
+	c.half = true
+	return nil
+}
+
 type readWriter struct{}
 
 func (readWriter) Read([]byte) (int, error)    { return 0, io.EOF }

@@ -156,11 +156,21 @@ func (t *Transport) call(req *http.Request, to callee, chosen Result) (*http.Res
 	defer body.settle()
 	rest := body.first(set.retry.enabled)
 	var tried attempts
+	var underWay bool
+	defer func() {
+		if underWay && chosen.Done != nil {
+			// A transformer or the base has panicked. Whoever recovers goes on with a
+			// balancer that must not count this call for ever.
+			chosen.Done(Outcome{Err: errPanicked})
+		}
+	}()
 	for {
+		underWay = true
 		out := address(req, chosen, set.preserveHost)
 		out.Body = rest
 		out, err := t.transform(out, req, chosen, set)
 		if err != nil {
+			underWay = false
 			if rest != nil {
 				_ = rest.Close() // the call has failed for a better reason
 			}
@@ -172,6 +182,7 @@ func (t *Transport) call(req *http.Request, to callee, chosen Result) (*http.Res
 			began = time.Now()
 		}
 		resp, err := t.baseFor(set.http).RoundTrip(out)
+		underWay = false
 		var latency time.Duration
 		if chosen.Done != nil {
 			latency = time.Since(began)

@@ -94,3 +94,22 @@ func TestReconfigure_ChecksChainsWithStagesOfOnesOwn(t *testing.T) {
 	require.ErrorContains(t, err, "cloud.loadbalancer.clients.b.chain: must begin with usable")
 	require.ErrorContains(t, err, "cloud.loadbalancer.clients.a.warm-up: must be a duration")
 }
+
+// Two keys of one service are read the same way each time, not as the map has them.
+func TestClients_TheNameAsItIsWrittenGoesFirst(t *testing.T) {
+	p := DefaultProperties()
+	p.Clients = map[string]map[string]any{
+		"ORDERS": {"algorithm": PolicyRandom}, "Orders": {"algorithm": PolicyRoundRobin}, "orders": {"algorithm": PolicyP2C},
+	}
+	table := map[string]string{"ORDERS": "upper", "Orders": "title", "orders": "lower"}
+	for range 50 {
+		for name, want := range map[string][2]string{
+			"orders": {PolicyP2C, "lower"}, "Orders": {PolicyRoundRobin, "title"}, "oRDERS": {PolicyRandom, "upper"},
+		} {
+			id := registry.ServiceID{Name: name}
+			of, err := p.For(id)
+			require.NoError(t, err)
+			require.Equal(t, want, [2]string{of.Algorithm, forService(table, id, "")}, name)
+		}
+	}
+}

@@ -159,6 +159,38 @@ loadbalancer_requests_discard_total{method="UNKNOWN",serviceId="nobody",uri="UNK
 	require.NoError(t, l.Close())
 }
 
+// Whoever calls a gateway writes its paths. What is no text is a label all the same,
+// and neither ends the call nor hides the other metrics.
+func TestDR10_LabelsAreText(t *testing.T) {
+	s := memory.New()
+	s.Set(orders, inst(1, func(i *registry.Instance) { i.ID = "one\xff" }))
+	r := prometheus.NewPedanticRegistry()
+	o := with(func(p *loadbalance.Properties) {
+		p.Stats = loadbalance.StatsProperties{Enabled: true, IncludePath: true}
+		p.Retry.Enabled = false
+	})
+	o.Registerer = r
+	client := loadbalance.NewHTTPClient(loadbalance.NewTransport(balancer(t, s, o), &steps{answers: []any{200, errReset}}, loadbalance.TransportOptions{}))
+	resp, err := client.Get("http://orders/%ff")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	_, err = client.Get("http://orders/%ff")
+	require.ErrorIs(t, err, errReset)
+	_, err = client.Get("http://%ff/")
+	require.ErrorIs(t, err, loadbalance.ErrNoInstance)
+	for _, name := range []string{"active", "success_seconds", "failed_seconds", "discard_total"} {
+		n, err := testutil.GatherAndCount(r, "loadbalancer_requests_"+name)
+		require.NoError(t, err)
+		require.Equal(t, 1, n, name)
+	}
+	s.Set(orders)
+	_, err = client.Get("http://orders/")
+	require.ErrorIs(t, err, loadbalance.ErrNoInstance)
+	n, err := testutil.GatherAndCount(r, "loadbalancer_requests_success_seconds", "loadbalancer_requests_failed_seconds")
+	require.NoError(t, err)
+	require.Zero(t, n, "they leave with the instance")
+}
+
 // A series that is there twice would make all metrics of the process unreadable.
 func TestDR10_OneAddressInTwoGroupsIsOneSeries(t *testing.T) {
 	s := memory.New()

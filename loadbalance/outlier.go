@@ -17,9 +17,10 @@ type circuit struct {
 	// sound instance takes no lock.
 	troubled atomic.Bool
 
-	mu       sync.Mutex
-	failures int   // connect errors and timeouts in a row
-	until    int64 // ejected until, by the balancer's clock; 0 when it is not
+	mu        sync.Mutex
+	failures  int   // connect errors and timeouts in a row
+	ejections int   // in a row; failures go on where there may be none
+	until     int64 // ejected until, by the balancer's clock; 0 when it is not
 }
 
 // end takes in the outcome of a call to e.
@@ -47,7 +48,8 @@ func (c *circuit) end(e *endpoint, o *OutlierProperties, err error) {
 	if !e.state.mayEject(e, o.MaxEjectedPercent) {
 		return
 	}
-	c.until = now + int64(tripTime(o, c.failures-o.Threshold))
+	c.until = now + int64(tripTime(o, c.ejections))
+	c.ejections++
 	e.state.version.Add(1)
 }
 
@@ -58,7 +60,7 @@ func (c *circuit) reset(e *endpoint) {
 	if c.until != 0 {
 		e.state.version.Add(1)
 	}
-	c.failures, c.until = 0, 0
+	c.failures, c.ejections, c.until = 0, 0, 0
 	c.troubled.Store(false)
 }
 

@@ -74,6 +74,27 @@ func TestDR12_EjectionDoublesAndOneSuccessResets(t *testing.T) {
 	})
 }
 
+// An instance that may not be ejected, as the only one of its service, goes on
+// failing. Its first ejection is as long as any other's.
+func TestDR12_OnlyEjectionsDoubleTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		s.Set(orders, inst(1))
+		l := balancer(t, s, with(outlier))
+		end(t, l, "192.0.2.1", 100, errRefused)
+		require.Equal(t, "1", used(t, l))
+		s.Put(inst(2))
+		for _, length := range []time.Duration{10 * time.Second, 20 * time.Second} {
+			end(t, l, "192.0.2.1", 1, errRefused)
+			require.Equal(t, "2", used(t, l))
+			state, _ := l.State(orders)
+			require.Equal(t, length, state.Instances[0].EjectedFor)
+			time.Sleep(length)
+			require.Equal(t, "12", used(t, l))
+		}
+	})
+}
+
 // Every figure of an ejection is the configuration's.
 func TestDR12_ThresholdTimesAndShareAreKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

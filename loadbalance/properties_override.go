@@ -75,19 +75,31 @@ func (p Properties) override(values map[string]any) (Properties, error) {
 // case; the latter goes first. Clients of the answer is nil.
 func (p Properties) For(id registry.ServiceID) (Properties, error) {
 	for _, name := range []string{id.Grouped(), id.Name} {
-		for key, values := range p.Clients {
-			if strings.EqualFold(key, name) {
-				merged, err := p.Override(values)
-				if err != nil {
-					return merged, keyed("clients."+key, err)
-				}
-				return merged, nil
+		if key, ok := keyInAnyCase(p.Clients, name); ok {
+			merged, err := p.Override(p.Clients[key])
+			if err != nil {
+				return merged, keyed("clients."+key, err)
 			}
+			return merged, nil
 		}
 	}
 	common := p
 	common.Clients = nil
 	return common, nil
+}
+
+// keyInAnyCase returns the key of a table by service that is a name: the very one,
+// else the first by its letters, so that it is the same each time.
+func keyInAnyCase[V any](table map[string]V, name string) (key string, ok bool) {
+	if _, ok := table[name]; ok {
+		return name, true
+	}
+	for other := range table {
+		if strings.EqualFold(other, name) && (!ok || other < key) {
+			key, ok = other, true
+		}
+	}
+	return key, ok
 }
 
 // nested splits joined names, "retry.backoff.enabled", at their dots; the maps

@@ -154,10 +154,8 @@ func (l *LoadBalancer) stage(name string, set *settings, id registry.ServiceID) 
 // "default" for all others.
 func forService(table map[string]string, id registry.ServiceID, otherwise string) string {
 	for _, name := range []string{id.Grouped(), id.Name, "default"} {
-		for key, value := range table {
-			if strings.EqualFold(key, name) {
-				return value
-			}
+		if key, ok := keyInAnyCase(table, name); ok {
+			return table[key]
 		}
 	}
 	return otherwise

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -135,7 +137,7 @@ func (s *statistics) failedOpen(id registry.ServiceID) {
 		s.probesOn = s.probesErr == nil
 	}
 	s.mu.Unlock()
-	s.failOpen.WithLabelValues(id.Name).Inc()
+	s.failOpen.WithLabelValues(label(id.Name)).Inc()
 }
 
 func (s *statistics) close() {
@@ -160,16 +162,20 @@ func (s *statistics) forget(e *endpoint) {
 
 // forgetService removes those of a service that is called no more.
 func (s *statistics) forgetService(id registry.ServiceID) {
-	s.discard.DeletePartialMatch(prometheus.Labels{labelService: id.Name})
-	s.failOpen.DeletePartialMatch(prometheus.Labels{labelService: id.Name})
+	s.discard.DeletePartialMatch(prometheus.Labels{labelService: label(id.Name)})
+	s.failOpen.DeletePartialMatch(prometheus.Labels{labelService: label(id.Name)})
 }
 
 var instanceLabels = []string{labelService, labelInstance, labelHost, labelPort}
 
 // labels are the values of instanceLabels.
 func (e *endpoint) labels() []string {
-	return []string{e.state.id.Name, e.id, e.ip, strconv.Itoa(e.port)}
+	return []string{label(e.state.id.Name), label(e.id), label(e.ip), strconv.Itoa(e.port)}
 }
+
+// label returns a text as the value of a label, which must be UTF-8 or it is a
+// panic. Names and paths come from outside, with anything in them.
+func label(text string) string { return strings.ToValidUTF8(text, string(utf8.RuneError)) }
 
 // OnStart does nothing: calls under way are counted with the instances.
 func (*statistics) OnStart(*Request) {}
@@ -182,7 +188,7 @@ func (s *statistics) OnComplete(c Completion) {
 	method := methodOf(c.Request.Method)
 	e := c.endpoint
 	if e == nil || c.Status == StatusDiscard {
-		service := c.Request.Service.Name
+		service := label(c.Request.Service.Name)
 		if errors.Is(c.Outcome.Err, errTooManyUnknown) {
 			service = unknown // names from outside are not worth a series each
 		}
@@ -191,7 +197,7 @@ func (s *statistics) OnComplete(c Completion) {
 	}
 	uri := unknown
 	if v := e.state.view.Load(); v != nil && v.settings.properties.Stats.IncludePath && c.Request.URL != nil {
-		uri = c.Request.URL.Path
+		uri = label(c.Request.URL.Path)
 	}
 	if c.Status == StatusFailed {
 		s.failed.WithLabelValues(append(e.labels(), method, uri, exceptionOf(c.Outcome.Err))...).Observe(c.Elapsed.Seconds())

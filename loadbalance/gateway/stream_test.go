@@ -124,3 +124,43 @@ func TestGatewayCarriesSwitchedProtocols(t *testing.T) {
 		require.Equal(t, strings.ToUpper(word), line)
 	}
 }
+
+// A caller that has said all it has to say still gets the answer, also where calls
+// under way are counted.
+func TestGatewayCarriesTheEndOfOneDirection(t *testing.T) {
+	ended := make(chan struct{}) // no server waits for a connection that was taken over
+	b := backend(t, func(w http.ResponseWriter, _ *http.Request) {
+		defer close(ended)
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: tunnel\r\n\r\n")
+		_ = rw.Flush()
+		said, err := io.ReadAll(rw)
+		fmt.Fprintf(rw, "%s %v", strings.ToUpper(string(said)), err)
+		_ = rw.Flush()
+	})
+	counting := loadbalance.DefaultProperties()
+	counting.Algorithm = loadbalance.PolicyLeastActive
+	s := open(t, only("orders"), counting, nil, at("orders", b.Listener.Addr().String()))
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	require.NoError(t, err)
+	defer func() {
+		_ = conn.Close()
+		<-ended
+	}()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	fmt.Fprint(conn, "GET /orders/tunnel HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: tunnel\r\n\r\n")
+	in := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(in, nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusSwitchingProtocols, resp.StatusCode)
+	fmt.Fprint(conn, "all")
+	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+	answer, err := io.ReadAll(in)
+	require.NoError(t, err)
+	require.Equal(t, "ALL <nil>", string(answer))
+}
