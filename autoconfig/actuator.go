@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -74,9 +75,9 @@ func (a *actuator) routes() []endpointRoute {
 // mount adds the exposed endpoints to an engine, after all routes of the
 // application. A route of the application at the same place is an error.
 func (a *actuator) mount(e *gin.Engine) error {
-	base := a.management.basePath()
+	base, exposed := a.management.basePath(), a.management.Endpoints.Exposed()
 	for _, r := range a.routes() {
-		if !a.management.exposes(r.endpoint) {
+		if !slices.Contains(exposed, r.endpoint) {
 			continue
 		}
 		if err := addRoute(e, r.method, base+r.path, r.handle); err != nil {

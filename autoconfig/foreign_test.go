@@ -64,7 +64,7 @@ spring:
     nacos.discovery.graceful-shutdown-wait-time: 1500
 logging.level: { root: DEBUG }
 management:
-  endpoints.web: { base-path: /manage, exposure: { include: "health,prometheus" } }
+  endpoints.web: { base-path: /manage, exposure: { include: "health,prometheus", exclude: prometheus } }
   server.base-path: /ops
 application.name: orders
 `)
@@ -77,6 +77,7 @@ application.name: orders
 	require.Equal(t, "DEBUG", s.logging.Level)
 	require.Equal(t, "/manage", s.management.Endpoints.BasePath)
 	require.Equal(t, []string{"health", "prometheus"}, s.management.Endpoints.Exposure)
+	require.Equal(t, []string{"health"}, s.management.Endpoints.Exposed())
 	require.Equal(t, "/ops", s.management.Server.ContextPath)
 	told := notesAbout(loaded, "configuration key of another program, it is read as ours")
 	require.Len(t, told, len(aliasKeys())-1, "all but one of two for one key")

@@ -116,11 +116,20 @@ func TestHealth_IndicatorsNeedNamesOfTheirOwn(t *testing.T) {
 }
 
 func TestActuator_ShowsWhatIsExposed(t *testing.T) {
-	for exposure, want := range map[string][2]int{"health": {200, 404}, "prometheus": {404, 200}, "*": {200, 200}, "health,prometheus": {200, 200}} {
-		app := start(t, alone, Property("management.endpoints.exposure", exposure), Property("management.endpoints.base-path", "manage/"))
+	for lists, want := range map[[2]string][2]int{
+		{"health", ""}:             {200, 404},
+		{"prometheus", ""}:         {404, 200},
+		{"*", ""}:                  {200, 200},
+		{"health,prometheus", ""}:  {200, 200},
+		{"*", "prometheus"}:        {200, 404},
+		{"*", "loggers, health"}:   {404, 200},
+		{"health,prometheus", "*"}: {404, 404},
+	} {
+		app := start(t, alone, Property("management.endpoints.exposure", lists[0]), Property("management.endpoints.exclude", lists[1]),
+			Property("management.endpoints.base-path", "manage/"))
 		health, _ := get(t, app, "/manage/health")
 		metrics, text := get(t, app, "/manage/prometheus")
-		require.Equal(t, want, [2]int{health, metrics}, exposure)
+		require.Equal(t, want, [2]int{health, metrics}, lists)
 		if metrics == 200 {
 			require.Contains(t, text, "go_goroutines")
 			require.Contains(t, text, "process_start_time_seconds")

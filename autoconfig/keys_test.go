@@ -47,6 +47,7 @@ var keyValues = map[string]keyValue{
 	"management.server.context-path":               {test: "TestManagementServer_HasTheActuatorToItself"},
 	"management.endpoints.base-path":               {test: "TestActuator_ShowsWhatIsExposed"},
 	"management.endpoints.exposure":                {test: "TestActuator_ShowsWhatIsExposed"},
+	"management.endpoints.exclude":                 {test: "TestActuator_ShowsWhatIsExposed"},
 	"management.health.discovery-client.enabled":   {test: "TestIndicators_CanBeSwitchedOff"},
 	"management.health.nacos-discovery.enabled":    {test: "TestIndicators_CanBeSwitchedOff"},
 	"management.health.registry-affects-readiness": {test: "TestBR8_TheRegistryHasASayInReadinessOnlyOnRequest"},

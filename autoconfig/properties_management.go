@@ -57,6 +57,20 @@ type EndpointProperties struct {
 	// prometheus; "*" is all of them, an empty list none. Whoever reaches
 	// serviceregistry and loggers can change things.
 	Exposure []string `mapstructure:"exposure"`
+	// Exclude takes some of exposure out again, none; "*" is all of them.
+	Exclude []string `mapstructure:"exclude"`
+}
+
+// Exposed returns the endpoints that can be reached.
+func (p EndpointProperties) Exposed() []string {
+	return slices.DeleteFunc(slices.Clone(endpoints), func(id string) bool {
+		return !names(p.Exposure, id) || names(p.Exclude, id)
+	})
+}
+
+// names reports whether an endpoint is in a list.
+func names(list []string, id string) bool {
+	return slices.Contains(list, id) || slices.Contains(list, "*")
 }
 
 // HealthProperties is the block management.health.
@@ -101,17 +115,18 @@ func (p *ManagementProperties) Validate() error {
 	if strings.ContainsAny(p.Endpoints.BasePath, "?#*: ") {
 		errs = append(errs, errors.New("endpoints.base-path: must be a plain path such as /actuator"))
 	}
-	for _, id := range p.Endpoints.Exposure {
-		if id != "*" && !slices.Contains(endpoints, id) {
-			errs = append(errs, fmt.Errorf("endpoints.exposure: %q is not an endpoint, known are %s", id, strings.Join(endpoints, ", ")))
-		}
-	}
+	errs = append(errs, areEndpoints("endpoints.exposure", p.Endpoints.Exposure), areEndpoints("endpoints.exclude", p.Endpoints.Exclude))
 	return errors.Join(errs...)
 }
 
-// exposes reports whether an endpoint can be reached.
-func (p *ManagementProperties) exposes(id string) bool {
-	return slices.Contains(p.Endpoints.Exposure, id) || slices.Contains(p.Endpoints.Exposure, "*")
+func areEndpoints(key string, list []string) error {
+	var errs []error
+	for _, id := range list {
+		if id != "*" && !slices.Contains(endpoints, id) {
+			errs = append(errs, fmt.Errorf("%s: %q is not an endpoint, known are %s", key, id, strings.Join(endpoints, ", ")))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // basePath returns the base path with one leading and no trailing slash, "" for

@@ -83,7 +83,7 @@ func checkExposure(web autoconfig.ServerProperties, management autoconfig.Manage
 			return nil
 		}
 	}
-	for _, id := range management.Endpoints.Exposure {
+	for _, id := range management.Endpoints.Exposed() {
 		if id != "health" && id != "prometheus" {
 			return fmt.Errorf("management.endpoints.exposure: %q asks nobody for a token, so it cannot be exposed while"+
 				" nacos.core.auth.enabled is true; give the actuator a management.server.port with"+

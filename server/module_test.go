@@ -245,7 +245,7 @@ func TestCheck_AuthenticationLeavesNoActuatorOpen(t *testing.T) {
 	}{
 		"probes and scrapers":       {exposure: "health prometheus", own: autoconfig.ManagementServerProperties{Port: -1}},
 		"no authentication":         {exposure: "*", open: true, own: autoconfig.ManagementServerProperties{Port: -1}},
-		"everything":                {exposure: "*", own: autoconfig.ManagementServerProperties{Port: -1}, refused: `"*" asks nobody`},
+		"everything":                {exposure: "*", own: autoconfig.ManagementServerProperties{Port: -1}, refused: `"serviceregistry" asks nobody`},
 		"levels":                    {exposure: "health loggers", own: autoconfig.ManagementServerProperties{Port: -1}, refused: `"loggers" asks nobody`},
 		"settings":                  {exposure: "configprops", own: autoconfig.ManagementServerProperties{Port: -1}, refused: `"configprops" asks nobody`},
 		"on this machine":           {exposure: "*", own: autoconfig.ManagementServerProperties{Address: "127.0.0.1"}},
