@@ -59,6 +59,27 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
+// Whatever call brings an instance or takes it out, it is counted.
+func TestMetrics_EveryCallThatRegistersOrTakesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		s := newStore(t, Options{Registerer: registry})
+		k := serviceKey("measured")
+		for port := range 3 { // the third PUT changes the second's instance
+			require.NoError(t, s.Update(k, registration("192.0.2.1", min(port, 1)), Given{}, false))
+		}
+		require.NoError(t, s.Register(k, registration("192.0.2.1", 2)))
+		require.ErrorIs(t, s.Update(k, registration("192.0.2.1", 9), Given{}, true), ErrInstanceNotFound)
+		require.NoError(t, s.Deregister(k, at("192.0.2.1", 0)))
+		require.NoError(t, s.RemoveService(k))
+		require.NoError(t, s.RemoveService(k))
+
+		got := gathered(t, registry)
+		require.Equal(t, 3.0, got["registrations_total"])
+		require.Equal(t, 3.0, got["deregistrations_total"])
+	})
+}
+
 func TestMetrics_BeatsByKindAndAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
