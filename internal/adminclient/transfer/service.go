@@ -217,9 +217,10 @@ func (r *run) instances(ctx context.Context, k wire.ServiceKey, found []admincli
 }
 
 // sameInstance compares what an operator chose: the health is found out by each
-// registry itself.
-func sameInstance(a, b adminclient.Instance) bool {
-	return a.Weight == b.Weight && a.Enabled == b.Enabled && maps.Equal(a.Metadata, b.Metadata)
+// registry itself. A source that tells no application leaves the target's.
+func sameInstance(source, target adminclient.Instance) bool {
+	return source.Weight == target.Weight && source.Enabled == target.Enabled &&
+		maps.Equal(source.Metadata, target.Metadata) && (source.App == "" || source.App == target.App)
 }
 
 // sameDocument compares JSON by what it means; what only one says with an empty

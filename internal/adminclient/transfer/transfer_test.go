@@ -237,6 +237,20 @@ func TestRun_AnEphemeralInstanceBesideAPersistentOne(t *testing.T) {
 	}
 }
 
+func TestSameInstance(t *testing.T) {
+	of := func(app string) adminclient.Instance {
+		return adminclient.Instance{Weight: 1, Enabled: true, Metadata: map[string]string{"k": "v"}, App: app}
+	}
+	require.True(t, sameInstance(of("shop"), of("shop")))
+	require.True(t, sameInstance(of(""), of("DEFAULT")), "not told")
+	require.False(t, sameInstance(of("shop"), of("DEFAULT")))
+	disabled := of("shop")
+	disabled.Enabled, disabled.Healthy = false, true
+	require.False(t, sameInstance(of("shop"), disabled))
+	disabled.Enabled = true
+	require.True(t, sameInstance(of("shop"), disabled), "health is each registry's own")
+}
+
 func TestSameDocument(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
