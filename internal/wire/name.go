@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -14,6 +15,18 @@ const (
 	// GroupSeparator stands between group and name in a grouped service name.
 	GroupSeparator = "@@"
 )
+
+var namespaceID = regexp.MustCompile(`^[\w-]+$`)
+
+// MaxNamespaceID is the length of the longest id a namespace can be created with.
+const MaxNamespaceID = 128
+
+// CanCreateNamespace says whether a namespace can be created with this id: it has
+// letters, digits, '-' and '_' (Nacos: NamespaceController). Services live in
+// namespaces of any other id as well, which are then merely in use.
+func CanCreateNamespace(id string) bool {
+	return namespaceID.MatchString(id) && len(id) <= MaxNamespaceID
+}
 
 // ServiceName is a parsed grouped service name.
 type ServiceName struct {

@@ -13,26 +13,40 @@ import (
 func (a *API) beat(c *call) (answer, error) {
 	k, err := c.ServiceKey()
 	if err != nil {
-		return answer{}, err
+		return a.malformedBeat(c, err)
 	}
 	return a.beatOf(c, k)
+}
+
+// malformedBeat answers a beat that could not be read.
+func (a *API) malformedBeat(c *call, err error) (answer, error) {
+	a.store.BeatMalformed(c.beatDocument() != "")
+	return answer{}, err
+}
+
+// beatDocument is the document of a full beat, "" in a light one.
+func (c *call) beatDocument() string {
+	if document := c.Get("beat"); document != "null" { // which says that there is none
+		return document
+	}
+	return ""
 }
 
 func (a *API) beatOf(c *call, k wire.ServiceKey) (answer, error) {
 	port, err := c.Int("port", 0)
 	if err != nil {
-		return answer{}, err
+		return a.malformedBeat(c, err)
 	}
 	ip, cluster := c.Get("ip"), c.Get("clusterName")
 	var full *wire.Beat
-	if document := c.Get("beat"); document != "" && document != "null" { // which says that there is none
+	if document := c.beatDocument(); document != "" {
 		if full, err = wire.ParseBeat(document); err != nil {
-			return answer{}, err
+			return a.malformedBeat(c, err)
 		}
 		ip, port, cluster = full.IP, full.Port, a.clusterOfBeat(k, cluster, full)
 	}
 	if err := wire.CheckPort(port); err != nil {
-		return answer{}, err
+		return a.malformedBeat(c, err)
 	}
 	ik := naming.InstanceKey{Cluster: cluster, IP: ip, Port: port}
 	if full != nil && !full.Ephemeral {

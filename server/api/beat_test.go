@@ -55,6 +55,30 @@ func TestSB05_ADocumentThatIsNullIsNone(t *testing.T) {
 	})
 }
 
+// What is wrong with a beat changes nothing about that there was one.
+func TestBeat_EachIsCountedOnce(t *testing.T) {
+	f := newFixture(t)
+	sent := uint64(0)
+	for _, beat := range [][]string{
+		{"serviceName", "s", "ip", "192.0.2.40", "port", "80"},
+		{"serviceName", "s", "beat", `{"ip":"192.0.2.40","port":80}`},
+		{"ip", "192.0.2.40", "port", "80"},
+		{"serviceName", "@@", "beat", `{"ip":"192.0.2.40","port":80}`},
+		{"serviceName", "s", "ip", "192.0.2.40", "port", "x"},
+		{"serviceName", "s", "ip", "192.0.2.40", "port", "65536"},
+		{"serviceName", "s", "ip", "192.0.2.400", "port", "80"},
+		{"serviceName", "s", "beat", `{`},
+		{"serviceName", "s", "beat", `{"ip":"192.0.2.40","port":65536}`},
+		{"serviceName", "s", "beat", `{"ip":"192.0.2.400","port":80}`},
+	} {
+		sent++
+		f.send("PUT instance/beat", beat...)
+		require.Equal(t, sent, f.store.Stats().Beats, "%q", beat)
+	}
+	f.send("GET api/clientBeat", "dom", "@@")
+	require.Equal(t, sent+1, f.store.Stats().Beats)
+}
+
 func TestSB06_TheRequestNamesTheTargetOfABeat(t *testing.T) {
 	for name, document := range map[string]string{
 		"bare name":    `{"ip":"192.0.2.40","port":8140,"serviceName":"s6","cluster":"DEFAULT","metadata":{}}`,

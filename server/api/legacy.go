@@ -28,7 +28,7 @@ func (a *API) legacyList(c *call) (answer, error) {
 func (a *API) legacyBeat(c *call) (answer, error) {
 	k, err := c.legacyKey()
 	if err != nil {
-		return answer{}, err
+		return a.malformedBeat(c, err)
 	}
 	return a.beatOf(c, k)
 }

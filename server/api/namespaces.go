@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -89,14 +88,9 @@ func (a *API) oneNamespace(c *call) (answer, error) {
 	return jsonOf(namespace{n.ID, n.Name, quota, 0, customType, &n.Description})
 }
 
-var namespaceID = regexp.MustCompile(`^[\w-]+$`)
-
-const (
-	maxNamespaceID = 128
-	// maxNamespaceText bounds what is stored of a name or description, as Nacos'
-	// database does.
-	maxNamespaceText = 256
-)
+// maxNamespaceText bounds what is stored of a name or description, as Nacos'
+// database does.
+const maxNamespaceText = 256
 
 // createNamespace answers whether the namespace was created: an id that cannot
 // be or is taken is no error in Nacos' eyes.
@@ -106,7 +100,7 @@ func (a *API) createNamespace(c *call) (answer, error) {
 		return answer{}, err
 	}
 	n.ID = cmp.Or(c.Get("customNamespaceId"), uuid.NewString())
-	if !namespaceID.MatchString(n.ID) || len(n.ID) > maxNamespaceID || n.ID == wire.PublicNamespace {
+	if !wire.CanCreateNamespace(n.ID) {
 		return jsonOf(false)
 	}
 	_, err = a.propose(c, &state.CreateNamespace{Namespace: n})

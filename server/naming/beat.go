@@ -33,6 +33,13 @@ func (s *Store) Beat(k wire.ServiceKey, key InstanceKey, full *wire.Beat) (BeatR
 	return BeatResult{Known: answer == beatKnown || answer == beatCreated, Interval: interval}, err
 }
 
+// BeatMalformed notes a beat that could not be read: it counts as refused, and its
+// sender is heard like everybody's.
+func (s *Store) BeatMalformed(full bool) {
+	s.lease.heard()
+	s.beats.add(full, beatRefused)
+}
+
 // BeatTurnedAway notes that a beat was refused without having been read, as the
 // server had too much to do. Its sender is alive and cannot be told from the others,
 // so that nobody's silence counts meanwhile, and everybody has a full timeout from

@@ -62,6 +62,7 @@ func (s *Store) Update(k wire.ServiceKey, r Registration, given Given, mustExist
 			return instanceNotFound(key, r)
 		default:
 			d.register(key, r)
+			s.metrics.registrations.Inc()
 		}
 		return nil
 	})

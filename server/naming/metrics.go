@@ -54,8 +54,8 @@ func newMetrics(registerer prometheus.Registerer, s *Store) *metrics {
 		})
 	}
 	return &metrics{
-		registrations:   counter("registrations_total", "Registrations by clients."),
-		deregistrations: counter("deregistrations_total", "Instances explicitly deregistered."),
+		registrations:   counter("registrations_total", "Registrations of ephemeral instances by calls."),
+		deregistrations: counter("deregistrations_total", "Ephemeral instances taken out by calls, with their services too."),
 		expiries:        counter("expiries_total", "Instances removed because they fell silent."),
 		flips:           counter("health_flips_total", "Changes of an instance's health."),
 		held: counter("held_removals_total",

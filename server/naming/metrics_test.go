@@ -59,6 +59,27 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
+// Whatever call brings an instance or takes it out, it is counted.
+func TestMetrics_EveryCallThatRegistersOrTakesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		s := newStore(t, Options{Registerer: registry})
+		k := serviceKey("measured")
+		for port := range 3 { // the third PUT changes the second's instance
+			require.NoError(t, s.Update(k, registration("192.0.2.1", min(port, 1)), Given{}, false))
+		}
+		require.NoError(t, s.Register(k, registration("192.0.2.1", 2)))
+		require.ErrorIs(t, s.Update(k, registration("192.0.2.1", 9), Given{}, true), ErrInstanceNotFound)
+		require.NoError(t, s.Deregister(k, at("192.0.2.1", 0)))
+		require.NoError(t, s.RemoveService(k))
+		require.NoError(t, s.RemoveService(k))
+
+		got := gathered(t, registry)
+		require.Equal(t, 3.0, got["registrations_total"])
+		require.Equal(t, 3.0, got["deregistrations_total"])
+	})
+}
+
 func TestMetrics_BeatsByKindAndAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
@@ -86,6 +107,8 @@ func TestMetrics_BeatsByKindAndAnswer(t *testing.T) {
 		require.NoError(t, s.Deregister(k, at("192.0.2.1", 1)))
 		beat(2, at("192.0.2.1", 1), full) // too soon
 		beat(9, InstanceKey{Cluster: "a_b", IP: "192.0.2.1", Port: 1}, full)
+		s.BeatMalformed(false)
+		s.BeatMalformed(true)
 
 		got := map[string]float64{}
 		total := 0.0
@@ -97,9 +120,9 @@ func TestMetrics_BeatsByKindAndAnswer(t *testing.T) {
 		}
 		require.Equal(t, map[string]float64{
 			"answer=known kind=light": 6, "answer=created kind=light": 0,
-			"answer=unknown kind=light": 8, "answer=refused kind=light": 2,
+			"answer=unknown kind=light": 8, "answer=refused kind=light": 3,
 			"answer=known kind=full": 7, "answer=created kind=full": 1,
-			"answer=unknown kind=full": 2, "answer=refused kind=full": 9,
+			"answer=unknown kind=full": 2, "answer=refused kind=full": 10,
 		}, got)
 		require.Equal(t, total, float64(s.Stats().Beats), "whoever beats is heard, known or not")
 	})

@@ -76,6 +76,7 @@ func (s *Store) ApplyService(k wire.ServiceKey, info ServiceInfo) error {
 func (s *Store) RemoveService(k wire.ServiceKey) error {
 	return s.change(k, false, func(d *draft) error {
 		if d != nil && d.exists {
+			s.metrics.deregistrations.Add(float64(d.ephemeral.size))
 			d.erase()
 		}
 		return nil

@@ -160,9 +160,6 @@ const (
 	tagDeleteNamespace = "namespace.delete"
 )
 
-// maxNamespaceID is the length of the longest id of a namespace.
-const maxNamespaceID = 128
-
 // CreateNamespace creates a namespace; one that is there, public included, is
 // [ErrNamespaceExists].
 type CreateNamespace struct{ Namespace }
@@ -170,12 +167,8 @@ type CreateNamespace struct{ Namespace }
 func (*CreateNamespace) tag() string { return tagCreateNamespace }
 
 func (c *CreateNamespace) check() error {
-	valid := c.ID != "" && len(c.ID) <= maxNamespaceID
-	for _, r := range []byte(c.ID) {
-		valid = valid && (r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
-	}
-	if !valid {
-		return wire.BadRequestf("the id of a namespace has 1 to %d letters, digits, '-' and '_': %s", maxNamespaceID, wire.Excerpt(c.ID))
+	if !wire.CanCreateNamespace(c.ID) {
+		return wire.BadRequestf("the id of a namespace has 1 to %d letters, digits, '-' and '_': %s", wire.MaxNamespaceID, wire.Excerpt(c.ID))
 	}
 	return nil
 }

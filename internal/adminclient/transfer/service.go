@@ -196,7 +196,9 @@ func (r *run) instances(ctx context.Context, k wire.ServiceKey, found []admincli
 		known[c.Name] = all
 	}
 	for _, i := range found {
-		at := slices.IndexFunc(known[i.Cluster], func(x adminclient.Instance) bool { return x.IP == i.IP && x.Port == i.Port })
+		at := slices.IndexFunc(known[i.Cluster], func(x adminclient.Instance) bool {
+			return x.IP == i.IP && x.Port == i.Port && x.Ephemeral == i.Ephemeral // one of the other kind may be beside it
+		})
 		counter := &tally.Created
 		if at >= 0 {
 			if sameInstance(i, known[i.Cluster][at]) {
@@ -215,9 +217,10 @@ func (r *run) instances(ctx context.Context, k wire.ServiceKey, found []admincli
 }
 
 // sameInstance compares what an operator chose: the health is found out by each
-// registry itself.
-func sameInstance(a, b adminclient.Instance) bool {
-	return a.Ephemeral == b.Ephemeral && a.Weight == b.Weight && a.Enabled == b.Enabled && maps.Equal(a.Metadata, b.Metadata)
+// registry itself. A source that tells no application leaves the target's.
+func sameInstance(source, target adminclient.Instance) bool {
+	return source.Weight == target.Weight && source.Enabled == target.Enabled &&
+		maps.Equal(source.Metadata, target.Metadata) && (source.App == "" || source.App == target.App)
 }
 
 // sameDocument compares JSON by what it means; what only one says with an empty

@@ -39,7 +39,8 @@ type Tally struct {
 	Changed int `json:"changed"`
 	// Same were there and need nothing.
 	Same int `json:"same"`
-	// LeftOut are those that are not persistent: their clients bring them.
+	// LeftOut are those that are not persistent: their clients bring them, or what
+	// is in them.
 	LeftOut int `json:"leftOut"`
 	Failed  int `json:"failed"`
 }
@@ -127,6 +128,10 @@ func (r *run) namespace(ctx context.Context, n adminclient.Namespace, known []ad
 		return r.failed(&r.report.Namespaces, "namespace "+n.ID, err)
 	}
 	at := slices.IndexFunc(known, func(k adminclient.Namespace) bool { return k.ID == n.ID })
+	if at < 0 && n.Name == n.ID && n.Description == "" && !wire.CanCreateNamespace(n.ID) {
+		r.report.Namespaces.LeftOut++ // merely in use, which the services taken over make it again
+		return nil
+	}
 	if at < 0 {
 		return r.write(&r.report.Namespaces, &r.report.Namespaces.Created, "namespace "+n.ID,
 			func() error { return r.To.PutNamespace(ctx, n, false) })

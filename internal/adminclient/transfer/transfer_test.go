@@ -187,6 +187,70 @@ func TestRun_PasswordsThatTheSourceDoesNotTell(t *testing.T) {
 	}
 }
 
+// A namespace without a label that could not have been created is in use and
+// nothing else.
+func TestRun_NamespacesThatAreMerelyInUse(t *testing.T) {
+	list := `{"data":[{"namespace":"é","namespaceShowName":"é"},{"namespace":"ü","namespaceShowName":"label"},` +
+		`{"namespace":"dev","namespaceShowName":"dev"}]}`
+	source := &registry{answers: map[string]string{
+		"GET console/namespaces": list, "GET console/namespaces  all": `{"namespaceDesc":""}`,
+		"GET ns/catalog/services": `{"count":0,"serviceList":[]}`,
+	}}
+	target := &registry{answers: map[string]string{"GET console/namespaces": `{"data":[]}`, "POST console/namespaces": "true"}}
+	for _, dryRun := range []bool{true, false} {
+		report, err := Run(t.Context(), Options{From: source.client(t), To: target.client(t), DryRun: dryRun})
+		require.NoError(t, err)
+		require.Equal(t, Tally{Created: 2, LeftOut: 1}, report.Namespaces, "a label is worth an attempt")
+	}
+	require.Len(t, target.changes, 2)
+}
+
+// An instance that beats at the same address is another instance.
+func TestRun_AnEphemeralInstanceBesideAPersistentOne(t *testing.T) {
+	const (
+		beats = `{"ip":"127.0.0.2","port":2,"weight":1,"enabled":true,"ephemeral":true,"clusterName":"DEFAULT"}`
+		stays = `{"ip":"127.0.0.2","port":2,"weight":1,"enabled":true,"clusterName":"DEFAULT"}`
+	)
+	source := &registry{answers: map[string]string{
+		"GET console/namespaces":           `{"data":[{"namespace":""}]}`,
+		"GET ns/catalog/services":          `{"count":1,"serviceList":[{"name":"both","groupName":"G"}]}`,
+		"GET ns/catalog/service G@@both":   `{"service":{"protectThreshold":0,"metadata":{},` + none + `},"clusters":[` + tcpCluster + `]}`,
+		"GET ns/catalog/instances G@@both": `{"count":1,"list":[` + stays + `]}`,
+	}}
+	for name, c := range map[string]struct {
+		there string
+		want  Tally
+	}{
+		"only the one that beats": {`{"count":1,"list":[` + beats + `]}`, Tally{Created: 1}},
+		"both":                    {`{"count":2,"list":[` + beats + `,` + stays + `]}`, Tally{Same: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := &registry{answers: map[string]string{
+				"GET console/namespaces": `{"data":[]}`, "POST ns/instance G@@both": "ok",
+				"GET ns/catalog/service G@@both":   source.answers["GET ns/catalog/service G@@both"],
+				"GET ns/catalog/instances G@@both": c.there,
+			}}
+			report, err := Run(t.Context(), Options{From: source.client(t), To: target.client(t)})
+			require.NoError(t, err)
+			require.Equal(t, c.want, report.Instances)
+		})
+	}
+}
+
+func TestSameInstance(t *testing.T) {
+	of := func(app string) adminclient.Instance {
+		return adminclient.Instance{Weight: 1, Enabled: true, Metadata: map[string]string{"k": "v"}, App: app}
+	}
+	require.True(t, sameInstance(of("shop"), of("shop")))
+	require.True(t, sameInstance(of(""), of("DEFAULT")), "not told")
+	require.False(t, sameInstance(of("shop"), of("DEFAULT")))
+	disabled := of("shop")
+	disabled.Enabled, disabled.Healthy = false, true
+	require.False(t, sameInstance(of("shop"), disabled))
+	disabled.Enabled = true
+	require.True(t, sameInstance(of("shop"), disabled), "health is each registry's own")
+}
+
 func TestSameDocument(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
