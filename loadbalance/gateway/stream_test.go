@@ -105,18 +105,7 @@ func TestGatewayCarriesSwitchedProtocols(t *testing.T) {
 		}
 	})
 	s := withGin(t, only("orders"), at("orders", b.Listener.Addr().String()))
-	conn, err := net.Dial("tcp", s.Listener.Addr().String())
-	require.NoError(t, err)
-	defer func() {
-		_ = conn.Close()
-		<-ended
-	}()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
-	fmt.Fprint(conn, "GET /orders/chat HTTP/1.1\r\nHost: shop\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n")
-	in := bufio.NewReader(conn)
-	resp, err := http.ReadResponse(in, nil)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusSwitchingProtocols, resp.StatusCode)
+	conn, in := switched(t, s, ended, "GET /orders/chat HTTP/1.1\r\nHost: shop\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	for _, word := range []string{"one\n", "two\n"} {
 		fmt.Fprint(conn, word)
 		line, err := in.ReadString('\n')
@@ -146,21 +135,30 @@ func TestGatewayCarriesTheEndOfOneDirection(t *testing.T) {
 	counting := loadbalance.DefaultProperties()
 	counting.Algorithm = loadbalance.PolicyLeastActive
 	s := open(t, only("orders"), counting, nil, at("orders", b.Listener.Addr().String()))
+	conn, in := switched(t, s, ended, "GET /orders/tunnel HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: tunnel\r\n\r\n")
+	fmt.Fprint(conn, "all")
+	require.NoError(t, conn.CloseWrite())
+	answer, err := io.ReadAll(in)
+	require.NoError(t, err)
+	require.Equal(t, "ALL <nil>", string(answer))
+}
+
+// switched asks a gateway for another protocol and returns the connection that was
+// taken over for it, with what comes back on it. The test ends when it has, and the
+// backend's handler with it.
+func switched(t *testing.T, s *site, ended <-chan struct{}, request string) (*net.TCPConn, *bufio.Reader) {
+	t.Helper()
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
 	require.NoError(t, err)
-	defer func() {
+	t.Cleanup(func() {
 		_ = conn.Close()
 		<-ended
-	}()
+	})
 	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
-	fmt.Fprint(conn, "GET /orders/tunnel HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: tunnel\r\n\r\n")
+	fmt.Fprint(conn, request)
 	in := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(in, nil)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusSwitchingProtocols, resp.StatusCode)
-	fmt.Fprint(conn, "all")
-	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
-	answer, err := io.ReadAll(in)
-	require.NoError(t, err)
-	require.Equal(t, "ALL <nil>", string(answer))
+	return conn.(*net.TCPConn), in
 }
